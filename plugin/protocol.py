@@ -1,0 +1,62 @@
+"""A protocol: how one benchmark is asked and read. Its name travels with every score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .samples import Request, Response, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What the session decided that a request depends on.
+
+    Attributes:
+        top: the largest K of the score: at least so many candidates are needed.
+        trial: which of the trials of a sample this is, from 0.
+        seed: seed of the session.
+    """
+
+    top: int = 1
+    trial: int = 0
+    seed: int = 0
+
+
+def as_it_is(sample: Sample, response: Response) -> Response:
+    """The reading of most protocols: the engine's response is the benchmark's."""
+    return response
+
+
+def every_sample(sample: Sample) -> bool:
+    """The scope of most protocols."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """One way to ask a benchmark's samples.
+
+    Attributes:
+        name: `BENCHMARK/WAY`, such as `real/whole-word`. Two scores are comparable only when
+            their protocols have the same name.
+        ask: makes the request of a sample.
+        read: turns the engine's stored response into what the benchmark function judges. It is
+            pure: reading again needs no model.
+        covers: whether the protocol can ask this sample at all (a row may lack a field).
+    """
+
+    name: str
+    ask: Callable[[Sample, Asking], Request]
+    read: Callable[[Sample, Response], Response] = as_it_is
+    covers: Callable[[Sample], bool] = every_sample
+
+    @property
+    def benchmark(self) -> str:
+        """The part of the name before the slash."""
+        return self.name.partition("/")[0]
+
+    @property
+    def way(self) -> str:
+        """The part of the name after the slash."""
+        return self.name.partition("/")[2]

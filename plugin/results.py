@@ -1,0 +1,163 @@
+"""What a run came to: the values that every report is written from.
+
+`Summary` is what `summary.json` holds. The classes are frozen dataclasses; their JSON Schema is
+made from them by pydantic (see `reports.schema`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .gate.verdict import Verdict
+from .scores.score import Score
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetInfo:
+    """Where a benchmark's samples come from.
+
+    Attributes:
+        name: name in the sample file's header, or of the function that made them.
+        hash: content hash over the hashes of all planned samples, whatever their order.
+        source: file or corpus.
+        licence: licence of the text.
+    """
+
+    name: str
+    hash: str
+    source: str = ""
+    licence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the planned samples have an outcome; each counted in one place only.
+
+    Attributes:
+        planned: samples the session set out to ask, after deselection.
+        scored: samples the scores are computed over.
+        skipped: samples left out by the protocol's rule, by reason.
+        errors: samples without a valid answer.
+        not_run: samples the session never came to.
+    """
+
+    planned: int
+    scored: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    errors: int = 0
+    not_run: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing but what the protocol's rule left out."""
+        return not self.errors and not self.not_run
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A sample whose headline outcome differs from the baseline's.
+
+    Attributes:
+        nodeid: the item, ready to paste after `pytest`.
+        change: `lost` or `won`.
+    """
+
+    nodeid: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkResult:
+    """One checkpoint's result in one benchmark under one protocol.
+
+    Attributes:
+        benchmark: name, such as `real`.
+        protocol: name, such as `real/whole-word`.
+        primary: whether its scores are gated and enter the composite. Of the protocols of a
+            benchmark that run side by side, only the first is.
+        verdicts: one for each compared metric; empty without a baseline.
+        flips: samples that changed at the first metric, lost ones first.
+        seconds: wall time spent answering.
+    """
+
+    benchmark: str
+    protocol: str
+    primary: bool
+    dataset: DatasetInfo
+    coverage: Coverage
+    scores: tuple[Score, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    flips: tuple[Flip, ...] = ()
+    errors: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeResult:
+    """The weighted mean of several metrics.
+
+    Attributes:
+        weights: weight of each metric by name.
+        score: its value and interval; the value is None, with the reason, when a part is missing.
+        verdict: comparison with the baseline's composite, informative: it is not gated.
+    """
+
+    weights: Mapping[str, float]
+    score: Score
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointResult:
+    """Everything measured of one checkpoint.
+
+    Attributes:
+        name: short name for files and tables, such as `checkpoint-655`.
+        spec: what was given as `--checkpoint`.
+        fingerprint: content hash of weights, config and tokenizer.
+        settings: what else decides an answer, as the engine states it.
+        baseline: the baseline it was compared with; empty without one.
+        asked: requests the model answered in this session.
+        reused: requests answered from the run store.
+    """
+
+    name: str
+    spec: str
+    fingerprint: str
+    settings: Mapping[str, Scalar]
+    benchmarks: tuple[BenchmarkResult, ...]
+    composite: CompositeResult | None = None
+    baseline: str = ""
+    seconds: float = 0.0
+    asked: int = 0
+    reused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A whole run.
+
+    Attributes:
+        run_id: folder name under the results directory.
+        started: ISO 8601 time with offset.
+        seconds: wall time of the session.
+        complete: whether every planned sample has an outcome and none is an error.
+        exit_status: what pytest exits with.
+        gate: `regress`, `strict` or `off`.
+        environment: versions and hardware, strings by name.
+        notes: sentences the reader must know, such as a metric that was left out and why.
+    """
+
+    run_id: str
+    started: str
+    seconds: float
+    complete: bool
+    exit_status: int
+    gate: str
+    checkpoints: tuple[CheckpointResult, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    format: str = "ckptbench.summary/1"

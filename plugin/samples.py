@@ -1,0 +1,126 @@
+"""What is asked and what is answered: samples, requests and responses.
+
+All of these are frozen values without torch or any tokenizer in them. A sample is data with a
+known answer; a protocol turns it into a request; an engine answers the request with a response.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+JSON = Any
+
+
+def content_hash(value: JSON) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question with a known answer.
+
+    Attributes:
+        id: unique within its dataset, of `[A-Za-z0-9_./-]`; it becomes the item's id.
+        fields: the question and its answer as JSON values, named as in the dataset.
+        cluster: samples cut from one source text share it; they are not independent.
+        hash: the content hash of `fields`: the same question in another file is the same sample.
+    """
+
+    id: str
+    fields: Mapping[str, JSON]
+    cluster: str = ""
+    hash: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.hash:
+            object.__setattr__(self, "hash", content_hash(self.fields))
+        if not self.cluster:
+            object.__setattr__(self, "cluster", self.hash)
+
+    def __getitem__(self, name: str) -> JSON:
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True)
+class FillMask:
+    """Ask a masked language model for the word that stands at a place in a text.
+
+    Attributes:
+        text: the whole text, unmasked; the engine cuts its window from it.
+        span: characters `[start, end)` of `text` that are masked.
+        word: the answer. It decides the number of masks and is looked up among the candidates.
+        masks: "word": one mask for each subword token of `word`; "single": one mask always.
+        keep: characters `[start, end)` that the window must hold too, or None. When no window
+            of the model's sequence length holds both, the response is `Skipped`.
+        window_chars: None: the longest token window that fits the sequence length. A number:
+            this many characters on each side for each 512 tokens of sequence length.
+        top: how many candidates the response holds, best first.
+        beam: width of the left-to-right search over the masks; 1 is greedy.
+        options: when given, these words are scored at the place instead of searching, each with
+            as many masks as it has tokens; the candidates are the options, best first.
+    """
+
+    text: str
+    span: tuple[int, int]
+    word: str
+    masks: Literal["word", "single"] = "word"
+    keep: tuple[int, int] | None = None
+    window_chars: int | None = None
+    top: int = 5
+    beam: int = 10
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The answer to a `FillMask`.
+
+    Attributes:
+        candidates: the words found, best first, without subword markers.
+        logprobs: natural-log probability of each candidate, summed over its masks.
+        rank: place of the asked word among the candidates, from 1; None when it is not there.
+        masks: how many masks the word was given.
+    """
+
+    candidates: tuple[str, ...]
+    logprobs: tuple[float, ...]
+    rank: int | None
+    masks: int
+
+    def within(self, k: int) -> bool:
+        """Whether the asked word is among the first k candidates."""
+        return self.rank is not None and self.rank <= k
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The sample cannot be asked by the protocol's own rule; it is counted apart.
+
+    Attributes:
+        reason: a short name such as `first_mention_out_of_window`.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No valid answer was obtained. Never a miss: it makes the run incomplete.
+
+    Attributes:
+        reason: one line a person can act on.
+        detail: the traceback or the server's words, for the log.
+    """
+
+    reason: str
+    detail: str = ""
+
+
+Request = FillMask
+Response = Filled | Skipped | Failed

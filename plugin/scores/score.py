@@ -1,0 +1,79 @@
+"""The shape of a score, and of the table it is folded from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number with what is needed to believe it.
+
+    Attributes:
+        metric: name, such as `real@1`.
+        value: a fraction (0.6778) for proportions; None when it does not exist.
+        n: samples it was computed over.
+        clusters: independent groups among them.
+        standard_error: in the unit of `value`; None when it cannot be estimated.
+        interval: 95% interval `(low, high)` in the unit of `value`, or None.
+        method: how the interval was made: `wilson`, `cluster-t`, `cluster-bootstrap`.
+        reason: why `value` is None; empty otherwise.
+    """
+
+    metric: str
+    value: float | None
+    n: int
+    clusters: int
+    standard_error: float | None = None
+    interval: tuple[float, float] | None = None
+    method: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleValues:
+    """What every scored sample came to: the one table scores and comparisons are made of.
+
+    Attributes:
+        metrics: m column names.
+        samples: n content hashes, each once.
+        clusters: n cluster names.
+        values: float64 `[n, m]`; a sample's value of a metric, NaN where it does not exist.
+    """
+
+    metrics: tuple[str, ...]
+    samples: tuple[str, ...]
+    clusters: tuple[str, ...]
+    values: NDArray[np.float64]
+
+
+class Reducer(Protocol):
+    """Folds the trials of one sample into its value of each metric.
+
+    Attributes:
+        ks: what the benchmark function is called with as `k`; empty when it takes none.
+    """
+
+    @property
+    def ks(self) -> tuple[int, ...]: ...
+
+    def with_ks(self, ks: tuple[int, ...]) -> Reducer:
+        """The same reducer for other values of k."""
+        ...
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        """Metric names of a benchmark, in the order of `reduce`'s values."""
+        ...
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """One value a metric, from one row a trial: a value for each k (or one value without k).
+
+        None where the metric does not exist for so few trials.
+        """
+        ...
