@@ -18,6 +18,7 @@ class Engine(Protocol):
             so two checkpoints must never share one.
         settings: what else decides an answer (sequence length, dtype), JSON scalars by name.
             They travel with every score and are part of the key an answer is stored under.
+        notes: what a reader of the scores must know of the model; may be left out.
     """
 
     @property

@@ -1,1 +1,159 @@
-"""pytest's hooks."""
+"""pytest's hooks: each hands over to the session's benchmarks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import options as session_options
+from .errors import CkptbenchError
+from .outcomes import status_of
+
+if TYPE_CHECKING:
+    from .session import BenchSession
+
+
+def _session(config: pytest.Config) -> BenchSession | None:
+    """The session's benchmarks; None when nothing needs them."""
+    from .session import KEY
+
+    return config.stash.get(KEY, None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    session_options.register(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the session's benchmarks."""
+    from .session import KEY, BenchSession
+
+    workerinput = getattr(config, "workerinput", {})
+    try:
+        options = session_options.read(config, run_id=workerinput.get("ckptbench_run_id", ""))
+        bench = config.stash[KEY] = BenchSession.begin(config, options, workerinput)
+    except CkptbenchError as error:
+        raise pytest.UsageError(str(error)) from None
+    if not workerinput:
+        from .distribute import Controller
+
+        config.pluginmanager.register(bench.outcomes, "ckptbench-outcomes")
+        config.pluginmanager.register(Controller(bench), "ckptbench-controller")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Tell the benchmarks which pytest session they are in."""
+    if bench := _session(session.config):
+        bench.pytest_session = session
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Make a benchmark function into its sample items."""
+    from .benchmark import benchmark_of
+
+    found = benchmark_of(obj)
+    bench = _session(collector.config)
+    if found is None or bench is None or not isinstance(collector, pytest.Module):
+        return None
+    from .items import make_items
+
+    try:
+        return make_items(bench, collector, name, obj, found)
+    except CkptbenchError as error:
+        raise collector.CollectError(str(error)) from None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the items in running order."""
+    if bench := _session(config):
+        bench.arrange(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Plan what will be asked, before a worker says that it is ready."""
+    bench = _session(session.config)
+    if bench is None or session.config.option.collectonly:
+        return
+    try:
+        bench.make_plan(session.items)
+    except CkptbenchError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run sample items our way."""
+    from .items import SampleItem
+
+    if not isinstance(item, SampleItem):
+        return None
+    bench = _session(item.config)
+    assert bench is not None
+    return bench.runner.run(item, nextitem)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
+    """Add the outcome to a sample item's report, whoever ran it."""
+    report = yield
+    from .items import SampleItem
+
+    if isinstance(item, SampleItem):
+        from .running import dress, report_of
+
+        if report is None:
+            return report_of(item, call)
+        dress(report, item, call)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
+    """Say `missed` for a wrong answer and `error` for no answer."""
+    status = status_of(report)
+    if report.outcome == "failed" and report.when == "call":
+        if status == "missed":
+            return "missed", "m", ("MISSED", {"yellow": True})
+        if status == "error":
+            return "error", "E", ("ERROR", {"red": True})
+    return None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
+    """Conclude the run and decide the exit status before anybody reports it."""
+    bench = _session(session.config)
+    if bench is not None:
+        session.exitstatus = bench.finish(int(exitstatus), bench.outcomes.others_failed)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: Any, config: pytest.Config
+) -> Generator[None, Any, Any]:
+    """Show few of many errors with one cause, and the run's summary below pytest's."""
+    from .reports import screen
+
+    hidden = screen.hide_repeated_errors(terminalreporter)
+    result = yield
+    hidden.restore()
+    if bench := _session(config):
+        screen.show(terminalreporter, bench.summary, bench.failure, bench.run_folder)
+    return result
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the store."""
+    if bench := _session(config):
+        bench.close()

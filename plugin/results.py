@@ -14,6 +14,8 @@ from .scores.score import Score
 
 Scalar = str | int | float | bool | None
 
+SUMMARY_FORMAT = "ckptbench.summary/1"
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetInfo:
@@ -42,6 +44,8 @@ class Coverage:
         skipped: samples left out by the protocol's rule, by reason.
         errors: samples without a valid answer.
         not_run: samples the session never came to.
+        reachable: scored samples whose answer the protocol can hit at all; None where that is
+            every one of them by construction.
     """
 
     planned: int
@@ -49,6 +53,7 @@ class Coverage:
     skipped: Mapping[str, int] = field(default_factory=dict)
     errors: int = 0
     not_run: int = 0
+    reachable: int | None = None
 
     @property
     def complete(self) -> bool:
@@ -80,6 +85,7 @@ class BenchmarkResult:
             benchmark that run side by side, only the first is.
         verdicts: one for each compared metric; empty without a baseline.
         flips: samples that changed at the first metric, lost ones first.
+        errors: one line for each of the first errors: the item and its reason.
         seconds: wall time spent answering.
     """
 
@@ -149,6 +155,10 @@ class Summary:
         gate: `regress`, `strict` or `off`.
         environment: versions and hardware, strings by name.
         notes: sentences the reader must know, such as a metric that was left out and why.
+        rerun_options: options that make the same items again, so that `pytest NODEID OPTIONS`
+            asks one of them: `--checkpoint=demo-mlm`, `--real-data=boolq.jsonl`. When empty,
+            reports name the checkpoints.
+        baseline_written: file that `--update-baseline` wrote; empty when it wrote none.
     """
 
     run_id: str
@@ -160,4 +170,6 @@ class Summary:
     checkpoints: tuple[CheckpointResult, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    format: str = "ckptbench.summary/1"
+    rerun_options: tuple[str, ...] = ()
+    baseline_written: str = ""
+    format: str = SUMMARY_FORMAT

@@ -1,0 +1,47 @@
+"""The `ckptbench` command: what is done before and after runs, without a model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..errors import CkptbenchError
+from . import build
+
+_COMMANDS = (build,)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: arguments after the program's name; those of the process when None.
+
+    Returns:
+        0; 2 when what was given cannot be used; 130 when interrupted.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+    except CkptbenchError as error:
+        print(f"ckptbench: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("ckptbench: interrupted, nothing was written", file=sys.stderr)
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ckptbench",
+        description="Build benchmark data. Checkpoints are benchmarked by pytest itself: "
+        "pytest --pyargs ckptbench.benchmarks --checkpoint=DIR",
+    )
+    parser.add_argument("--version", action="version", version=f"ckptbench {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.register(commands)
+    return parser

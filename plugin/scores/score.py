@@ -23,7 +23,7 @@ class Score:
         standard_error: in the unit of `value`; None when it cannot be estimated.
         interval: 95% interval `(low, high)` in the unit of `value`, or None.
         method: how the interval was made: `wilson`, `cluster-t`, `cluster-bootstrap`.
-        reason: why `value` is None; empty otherwise.
+        reason: why `value`, or else `standard_error`, is None; empty otherwise.
     """
 
     metric: str

@@ -1,0 +1,20 @@
+"""Real@K: a masked language model names a noun that the text has named before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ckptbench import Filled, Sample, samples, top_k
+from ckptbench.fixtures.datasets import real_k, real_protocols
+from ckptbench.options import Options
+
+
+def passages(options: Options) -> Sequence[Sample]:
+    """The samples of `--real-data`, or those shipped."""
+    return real_k.load(options.real_data)
+
+
+@samples(passages, protocol=real_protocols.PROTOCOLS, score=top_k(1, 5))
+def test_real_k(response: Filled, k: int) -> None:
+    """The masked second mention is among the model's first k words."""
+    assert response.within(k)

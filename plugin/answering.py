@@ -1,0 +1,285 @@
+"""Blocks are answered in the background while earlier items report.
+
+Two threads: the asker makes requests, looks for stored answers and drives the engine; the writer
+makes answers durable, many in one commit while the disk is busy with the one before. Only then
+may their items report.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from .engine import Engine
+from .errors import CkptbenchError
+from .groups import Group
+from .plan import Plan
+from .reports.environment import describe_accelerator
+from .samples import Failed, Filled, Request, Response, Skipped
+from .store import Asker, Key, RunStore
+
+if TYPE_CHECKING:
+    from .items import SampleItem
+
+_STOP = object()
+
+
+@dataclass(eq=False)
+class Block:
+    """Items that are answered together.
+
+    Attributes:
+        answered: how many of them have their response.
+        started: when answering began, of `time.monotonic`; None while it waits for its turn.
+    """
+
+    items: Sequence[SampleItem]
+    group: Group
+    engine: Engine | None = None
+    answered: int = 0
+    started: float | None = None
+
+
+@dataclass(slots=True)
+class _Answer:
+    position: int
+    response: Response
+    key: Key | None = None
+    stored: Filled | Skipped | None = None
+    reused: str = ""
+
+
+@dataclass
+class Answering:
+    """Gives every item its response.
+
+    Args:
+        items: the session's items; those in `plan` are sample items.
+        store: where answers are kept.
+        reuse: whether stored answers are used.
+        progress: called about every second while an item waits.
+        step: how far ahead the block lies that this process runs next; 0 answers none ahead.
+    """
+
+    items: Sequence[object]
+    plan: Plan
+    store: RunStore
+    reuse: bool
+    progress: Callable[[Block], None]
+    step: Callable[[int], int]
+    _blocks: dict[int, Block] = field(default_factory=dict)
+    _ready: dict[int, Response] = field(default_factory=dict)
+    _news: threading.Condition = field(default_factory=threading.Condition)
+    _to_ask: queue.SimpleQueue[Block | object] = field(default_factory=queue.SimpleQueue)
+    _to_write: queue.SimpleQueue[_Answer | Block | object] = field(
+        default_factory=queue.SimpleQueue
+    )
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _stopping: bool = False
+    _described: dict[int, tuple[str, dict[str, object]]] = field(default_factory=dict)
+    _handed_out: bytearray = field(default_factory=bytearray)
+    _at_work: int = -1
+    _broken: CkptbenchError | None = None
+
+    def __post_init__(self) -> None:
+        self._handed_out = bytearray(len(self.items))
+
+    def response(self, item: SampleItem) -> Response:
+        """The response of an item, waiting for it. Called from pytest's thread.
+
+        The block after the item's is set to work too, when the same engine answers it.
+        """
+        position = item.position
+        number = self.plan.block_of[position]
+        if number != self._at_work:
+            self._at_work = number
+            self._begin(number, item)
+            self._begin_next(number)
+        if self._handed_out[position]:  # a rerun: a stored answer, or a failure's new try
+            self._to_ask.put(Block([item], item.group, item.group.engine))
+        self._handed_out[position] = 1
+        response = self._ready.pop(position, None)
+        return self._wait(position, self._blocks[number]) if response is None else response
+
+    def _wait(self, position: int, block: Block) -> Response:
+        last = time.monotonic()
+        with self._news:
+            while position not in self._ready:
+                if self._broken is not None:
+                    return Failed(f"the answer could not be stored: {self._broken.what}")
+                if not self._news.wait(timeout=0.5) and time.monotonic() - last > 1:
+                    last = time.monotonic()
+                    self.progress(block)
+            return self._ready.pop(position)
+
+    def close(self, wait_s: float = 30.0) -> None:
+        """Stop after the answers at hand and make those durable."""
+        self._stopping = True
+        self._to_ask.put(_STOP)
+        deadline = time.monotonic() + wait_s
+        for thread in self._threads:
+            thread.join(timeout=max(0.0, deadline - time.monotonic()))
+
+    # pytest's thread
+
+    def _begin(self, number: int, item: SampleItem) -> None:
+        if number not in self._blocks:
+            members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
+            block = self._blocks[number] = Block(members, item.group)
+            block.engine = item.group.engine
+            self._start()
+            self._to_ask.put(block)
+
+    def _begin_next(self, number: int) -> None:
+        """Prefetch the next block when that needs no other model than the one at work."""
+        following = number + self.step(number)
+        if following >= len(self.plan.blocks) or following in self._blocks:
+            return
+        first: SampleItem = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
+        group, current = first.group, self._blocks[number].group
+        if group.values is None and group.engine_key == current.engine_key:
+            engine: Engine = current.engine
+        elif group.values is not None and group.checkpoint == current.checkpoint:
+            engine = group.engine
+        else:
+            return
+        members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[following]]  # type: ignore[misc]
+        block = self._blocks[following] = Block(members, group, engine)
+        self._to_ask.put(block)
+
+    def _start(self) -> None:
+        if not self._threads:
+            for target in (self._ask_blocks, self._write_answers):
+                thread = threading.Thread(target=target, name=f"ckptbench{target.__name__}")
+                thread.daemon = True
+                self._threads.append(thread)
+                thread.start()
+
+    # The asker's thread
+
+    def _ask_blocks(self) -> None:
+        while (block := self._to_ask.get()) is not _STOP:
+            assert isinstance(block, Block)
+            block.started = time.monotonic()
+            answered: set[int] = set()
+            reason = "the engine gave no answer for this sample"
+            detail = ""
+            try:
+                for answer in self._answer(block):
+                    answered.add(answer.position)
+                    self._to_write.put(answer)
+                    if self._stopping:
+                        break
+            except Exception as error:
+                reason = f"the engine failed: {type(error).__name__}: {error}"
+                detail = traceback.format_exc()
+            if not self._stopping:
+                for item in block.items:
+                    if item.position not in answered:
+                        self._to_write.put(_Answer(item.position, Failed(reason, detail)))
+                        detail = ""
+        self._to_write.put(_STOP)
+
+    def _answer(self, block: Block) -> Iterator[_Answer]:
+        engine, group = block.engine, block.group
+        assert engine is not None
+        fingerprint, settings = self._describe(engine, group)
+        asked: list[tuple[SampleItem, Request, Key]] = []
+        key_of = Asker(fingerprint, settings, group.protocol.name, group.seed).keys()
+        for item in block.items:
+            try:
+                request = group.protocol.ask(item.sample, group.asking(item.trial))
+                key = key_of(item.sample.hash, item.trial, request)
+            except Exception as error:
+                reason = f"the sample could not be asked: {type(error).__name__}: {error}"
+                yield _Answer(item.position, Failed(reason, traceback.format_exc()))
+            else:
+                asked.append((item, request, key))
+        reused = 0
+        if self.reuse:
+            left = []
+            for entry, found in zip(asked, self.store.find([k for *_, k in asked]), strict=True):
+                if found is None:
+                    left.append(entry)
+                else:
+                    reused += 1
+                    item, _, key = entry
+                    yield _Answer(item.position, self._read(item, found), reused=key.digest)
+            asked = left
+        started = time.monotonic()
+        try:
+            if asked:
+                for index, response in engine.answer([request for _, request, _ in asked]):
+                    item, _, key = asked[index]
+                    stored = None if isinstance(response, Failed) else response
+                    yield _Answer(item.position, self._read(item, response), key, stored)
+        finally:
+            seconds = time.monotonic() - started
+            self.store.add_work(group.index, seconds, len(asked), reused)
+
+    def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
+        # An engine without a fingerprint is one of a kind: its answers are never reused.
+        if id(engine) not in self._described:
+            fingerprint = getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}"
+            settings = dict(getattr(engine, "settings", {}))
+            self._described[id(engine)] = fingerprint, settings
+            self.store.write_engine(
+                group.checkpoint_name,
+                {
+                    "fingerprint": fingerprint,
+                    "settings": settings,
+                    "notes": list(getattr(engine, "notes", ())),
+                    "accelerator": describe_accelerator(),
+                },
+            )
+        return self._described[id(engine)]
+
+    def _read(self, item: SampleItem, response: Response) -> Response:
+        if isinstance(response, Failed | Skipped):
+            return response
+        try:
+            return item.group.protocol.read(item.sample, response)
+        except Exception as error:
+            reason = f"the response could not be read: {type(error).__name__}: {error}"
+            return Failed(reason, traceback.format_exc())
+
+    # The writer's thread
+
+    def _write_answers(self) -> None:
+        stopped = False
+        while not stopped:
+            batch = [self._to_write.get()]
+            while True:
+                try:
+                    batch.append(self._to_write.get_nowait())
+                except queue.Empty:
+                    break
+            stopped = batch[-1] is _STOP
+            answers = [answer for answer in batch if isinstance(answer, _Answer)]
+            try:
+                self._store(answers)
+            except CkptbenchError as error:
+                self._broken = error
+                with self._news:
+                    self._news.notify_all()
+                return
+            with self._news:
+                for answer in answers:
+                    self._ready[answer.position] = answer.response
+                    number = self.plan.block_of[answer.position]
+                    if number in self._blocks:
+                        self._blocks[number].answered += 1
+                self._news.notify_all()
+
+    def _store(self, answers: list[_Answer]) -> None:
+        new = [(a.key, a.stored) for a in answers if a.key is not None and a.stored is not None]
+        served = [(a.position, a.key.digest) for a in answers if a.key and a.stored is not None]
+        served += [(a.position, a.reused) for a in answers if a.reused]
+        if new or served:
+            self.store.add(new, served)

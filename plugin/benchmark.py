@@ -1,0 +1,89 @@
+"""`@samples`: what makes a test function a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from .errors import CkptbenchError
+from .protocol import Protocol
+from .samples import Sample
+from .scores.score import Reducer
+
+if TYPE_CHECKING:
+    from .options import Options
+
+F = TypeVar("F", bound=Callable[..., object])
+Dataset = Iterable[Sample] | Callable[["Options"], Iterable[Sample]]
+ATTRIBUTE = "__ckptbench__"
+
+
+class Miss(AssertionError):
+    """Raised by a benchmark function when the model answered, wrongly.
+
+    A failed `assert` of the function itself means the same. Any other exception is an error:
+    no valid answer was obtained, and the run is incomplete.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark function was decorated with.
+
+    Attributes:
+        name: such as `real`; the part of its protocols' names before the slash.
+        dataset: the samples, or a function of the options that loads them.
+        protocols: the ways they are asked; the first one's scores are gated.
+        score: folds the outcomes of a sample's trials.
+    """
+
+    name: str
+    dataset: Dataset
+    protocols: tuple[Protocol, ...]
+    score: Reducer
+
+    def load(self, options: Options) -> Sequence[Sample]:
+        """The samples of a session, in the dataset's order."""
+        rows = self.dataset(options) if callable(self.dataset) else self.dataset
+        return rows if isinstance(rows, Sequence) else tuple(rows)
+
+
+def samples(
+    dataset: Dataset, *, protocol: Protocol | Sequence[Protocol], score: Reducer
+) -> Callable[[F], F]:
+    """Make a test function a benchmark: one item for every sample of a dataset.
+
+    The function is called with what it names: `sample`, `response` (what the protocol read from
+    the engine's answer), `k` (then once for each k of the score), and any session-scoped fixture.
+    It returns when the answer is right and raises `Miss`, or fails an `assert`, when it is wrong.
+
+    Args:
+        dataset: samples, or a function that loads them given the session's `Options`.
+        protocol: how they are asked; several are asked side by side, and the first is gated.
+        score: how outcomes become scores, such as `top_k(1, 5)`.
+
+    Raises:
+        CkptbenchError: no protocol, or protocols of different benchmarks.
+    """
+    protocols = (protocol,) if isinstance(protocol, Protocol) else tuple(protocol)
+    names = {p.benchmark for p in protocols}
+    if len(names) != 1:
+        raise CkptbenchError(
+            "a benchmark needs one or more protocols whose names start alike",
+            where="@samples",
+            remedy=f"got {[p.name for p in protocols]}; name them BENCHMARK/WAY",
+        )
+
+    def decorate(function: F) -> F:
+        benchmark = Benchmark(protocols[0].benchmark, dataset, protocols, score)
+        setattr(function, ATTRIBUTE, benchmark)
+        return function
+
+    return decorate
+
+
+def benchmark_of(function: object) -> Benchmark | None:
+    """What a function was decorated with, or None."""
+    found = getattr(function, ATTRIBUTE, None)
+    return found if isinstance(found, Benchmark) else None

@@ -1,0 +1,178 @@
+"""`ckptbench build real-k`: make a sample file from texts."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..errors import CkptbenchError
+
+if TYPE_CHECKING:
+    from ckptbench.fixtures.datasets.real_k_builder import Counts
+
+_PROGRESS_SECONDS = 2.0
+_EXAMPLES = """\
+examples:
+  ckptbench build real-k --text passages.txt -o passages.jsonl
+  ckptbench build real-k --tsv BoolQ_test.tsv --column Text --licence CC-BY-SA-4.0 -o boolq.jsonl
+  ckptbench build real-k --hub klue --config mrc --split validation -o klue-mrc.jsonl
+  ckptbench build real-k --hub wikimedia/wikipedia --limit-texts 50000 -o wikipedia.jsonl
+
+then:
+  pytest --pyargs ckptbench.benchmarks -k real --checkpoint=DIR --real-data=boolq.jsonl
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options."""
+    build = commands.add_parser("build", help="make benchmark data from texts")
+    kinds = build.add_subparsers(title="what to build", metavar="DATASET", required=True)
+    real_k = kinds.add_parser(
+        "real-k",
+        help="Real@K samples: a noun returns in a text, and its second mention is asked for",
+        description="Build Real@K samples from Korean texts. A text with a pronoun is dropped; "
+        "a noun that stands in a text twice or more is asked for at its second mention.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    corpus = real_k.add_argument_group("corpus (one of)").add_mutually_exclusive_group(
+        required=True
+    )
+    corpus.add_argument("--text", type=Path, metavar="FILE", help="one text a line")
+    corpus.add_argument(
+        "--jsonl", type=Path, metavar="FILE", help="one JSON object a line, or one array of them"
+    )
+    corpus.add_argument(
+        "--tsv", type=Path, metavar="FILE", help="tab-separated, columns named in the first line"
+    )
+    corpus.add_argument(
+        "--csv", type=Path, metavar="FILE", help="comma-separated, columns named in the first line"
+    )
+    corpus.add_argument(
+        "--hub", metavar="NAME", help="Hugging Face dataset, streamed; or a folder of its files"
+    )
+    real_k.add_argument("--config", metavar="C", help="subset of --hub, such as mrc")
+    real_k.add_argument("--split", metavar="S", help="split of --hub (default train)")
+    real_k.add_argument(
+        "--column",
+        metavar="C",
+        help="field with the text (default text; known for klue and wikimedia/wikipedia)",
+    )
+    real_k.add_argument("--name", metavar="N", help="start of every id (default from OUT's name)")
+    real_k.add_argument(
+        "--licence", metavar="L", default="unknown", help="licence of the texts, for the header"
+    )
+    real_k.add_argument(
+        "--source", metavar="S", help="source of the texts, for the header (default FILE's name)"
+    )
+    real_k.add_argument(
+        "--limit-texts", type=_at_least_one, metavar="N", help="read only the first N texts"
+    )
+    real_k.add_argument(
+        "--per-text", type=_at_least_one, metavar="N", default=3, help="nouns a text (default 3)"
+    )
+    real_k.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", required=True, help="sample file to write"
+    )
+    real_k.set_defaults(run=_real_k)
+
+
+def _real_k(arguments: argparse.Namespace) -> int:
+    from ckptbench.fixtures.datasets import morphology, real_k, real_k_builder, sample_file
+
+    started = time.monotonic()
+    output: Path = arguments.output
+    name = _name(arguments.name, output)
+    source, texts = _corpus(arguments)
+    if output.is_dir():
+        raise CkptbenchError("is a folder", where=str(output), remedy="Name a file with -o.")
+    built = real_k_builder.build(
+        islice(texts, arguments.limit_texts),
+        name=name,
+        per_text=arguments.per_text,
+        progress=_progress(),
+    )
+    content = sample_file.SampleFile.of(
+        built.samples,
+        dataset=real_k.SHAPE.dataset,
+        name=name,
+        source=arguments.source or source,
+        licence=arguments.licence,
+        builder=f"ckptbench {__version__}, {morphology.version()}",
+    )
+    sample_file.write(output, content)
+    _tell(f"{built.counts}")
+    if built.counts.sparse:
+        _tell(
+            "note: hardly any text holds a noun that returns, as in headlines and single "
+            "sentences; Real@K is meant for running text"
+        )
+    _tell(f"wrote {output} in {time.monotonic() - started:.1f} s")
+    return 0
+
+
+def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
+    """What the header names as the source, and the texts."""
+    from ckptbench.fixtures.datasets import corpus, rows
+    from ckptbench.fixtures.datasets.hub import HubDataset, hub_texts
+
+    if arguments.hub is not None:
+        dataset = HubDataset(arguments.hub, arguments.config or "", arguments.split or "train")
+        texts = hub_texts(dataset, arguments.column or "")
+        _tell(f"reading {dataset}")
+        folder = Path(arguments.hub)
+        return folder.resolve().name if folder.is_dir() else str(dataset), texts
+    for option in ("config", "split"):
+        if getattr(arguments, option):
+            raise CkptbenchError(f"--{option} goes with --hub only")
+    if arguments.text is not None:
+        if arguments.column:
+            raise CkptbenchError("--column goes with --jsonl, --tsv, --csv and --hub only")
+        return arguments.text.name, corpus.line_texts(arguments.text)
+    readers = {"jsonl": rows.json_rows, "tsv": rows.tsv_rows, "csv": rows.csv_rows}
+    kind = next(kind for kind in readers if getattr(arguments, kind) is not None)
+    path: Path = getattr(arguments, kind)
+    return path.name, corpus.column_texts(readers[kind](path), arguments.column or "text")
+
+
+def _name(given: str | None, output: Path) -> str:
+    """The start of every id: as given, or from the name of the output file."""
+    if given is None:
+        return re.sub(r"[^A-Za-z0-9_.-]+", "-", output.stem).strip("-.") or "real-k"
+    if not re.fullmatch(r"[A-Za-z0-9_./-]+", given):
+        raise CkptbenchError(
+            f"{given!r} holds other characters than A-Z a-z 0-9 _ . / -",
+            where="--name",
+            remedy="Ids become pytest node ids; choose another name.",
+        )
+    return given
+
+
+def _progress() -> Callable[[Counts], None]:
+    """Tell how far it is, every two seconds."""
+    last = time.monotonic()
+
+    def tell(counts: Counts) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _PROGRESS_SECONDS:
+            last = time.monotonic()
+            _tell(f"{counts.read:,} texts read, {counts.samples:,} samples")
+
+    return tell
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)

@@ -1,0 +1,215 @@
+"""pytest-xdist: blocks go to workers whole, each worker has a GPU of its own.
+
+The plan of the first worker lies in the run store before the scheduler starts, so the scheduler
+cuts the same blocks as the workers do. Modes of `--dist` other than `load` keep xdist's own
+scheduler: the outcomes are the same, some samples may be answered twice.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import plan as planning
+
+if TYPE_CHECKING:
+    from .session import BenchSession
+
+# A worker holds its last item back until it knows what comes next.
+_KEEP_AHEAD = 2
+
+
+def visible_gpus() -> list[str]:
+    """Names of the GPUs that CUDA would use, found without loading it."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return [name for name in chosen.split(",") if name.strip() not in ("", "-1")]
+    try:
+        cards = list(Path("/proc/driver/nvidia/gpus").iterdir())
+    except OSError:
+        return []
+    return [str(i) for i in range(len(cards))]
+
+
+def worker_number(worker: str) -> int:
+    """3 for `gw3`."""
+    digits = worker.removeprefix("gw")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def share_the_machine(worker: str, workers: int) -> None:
+    """Give a worker its GPU and its share of the cores, before torch is loaded."""
+    gpus = visible_gpus()
+    if gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[worker_number(worker) % len(gpus)]
+    if "OMP_NUM_THREADS" not in os.environ:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        os.environ["OMP_NUM_THREADS"] = str(max(1, cores // max(1, workers)))
+
+
+class Controller:
+    """The main process's part in a session with workers."""
+
+    def __init__(self, bench: BenchSession) -> None:
+        self._bench = bench
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker which run it is part of."""
+        node.workerinput["ckptbench_run_id"] = self._bench.options.run_id
+        node.workerinput["ckptbench_token"] = self._bench.token
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Add the scores and verdicts to a pytest-json-report file."""
+        if self._bench.summary is not None:
+            from .reports.json_report import json_report_part
+
+            json_report["ckptbench"] = json_report_part(self._bench.summary)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_auto_num_workers(self) -> int | None:
+        """One worker a GPU for `-n auto`; xdist's own count on a machine without."""
+        return len(visible_gpus()) or None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Serve whole blocks in the mode `load`, when there is something to ask."""
+        if config.getoption("dist") != "load" or not self._bench.asks:
+            return None
+        return BlockScheduler(self._bench, config, log)
+
+
+class BlockScheduler:
+    """Hands out the blocks of the plan, and every other test by itself.
+
+    Each block has a home worker, which may answer it ahead while it reports the one before;
+    whoever runs out of its own takes from the others. See xdist's `Scheduling` for the contract.
+    """
+
+    def __init__(self, bench: BenchSession, config: pytest.Config, log: Any) -> None:
+        from xdist.workermanage import parse_tx_spec_config
+
+        self._bench = bench
+        self._config = config
+        self._log = log
+        self._n_nodes = len(parse_tx_spec_config(config))
+        self._collections: dict[Any, list[str]] = {}
+        self._pending: dict[Any, deque[int]] = {}
+        self._queues: list[deque[array[int]]] = [deque() for _ in range(self._n_nodes)]
+        self._collection: list[str] | None = None
+
+    @property
+    def nodes(self) -> list[Any]:
+        return list(self._pending)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        return len(self._collections) >= self._n_nodes
+
+    @property
+    def tests_finished(self) -> bool:
+        if not self.collection_is_completed or any(self._queues):
+            return False
+        return all(len(pending) < _KEEP_AHEAD for pending in self._pending.values())
+
+    @property
+    def has_pending(self) -> bool:
+        return any(self._queues) or any(self._pending.values())
+
+    def add_node(self, node: Any) -> None:
+        self._pending[node] = deque()
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        if self._collection is not None and list(collection) != self._collection:
+            self._report_difference(node, collection)
+            return
+        self._collections[node] = list(collection)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        self._pending[node].remove(item_index)
+        self._feed(node)
+
+    def mark_test_pending(self, item: str) -> None:
+        assert self._collection is not None
+        self._queues[0].appendleft(array("q", [self._collection.index(item)]))
+        for node in self.nodes:
+            self._feed(node)
+
+    def remove_pending_tests_from_node(self, node: Any, indices: Sequence[int]) -> None:
+        raise NotImplementedError("blocks are never taken back from a worker")
+
+    def remove_node(self, node: Any) -> str | None:
+        """Take a worker away; what it had left goes to the others, but for what it died in."""
+        left = self._pending.pop(node)
+        if not left or self._collection is None:
+            return None
+        died_in = left.popleft()
+        if left:
+            self._queues[self._home(node)].appendleft(array("q", left))
+        for other in self.nodes:
+            self._feed(other)
+        return self._collection[died_in]
+
+    def schedule(self) -> None:
+        if self._collection is None:
+            self._collection = next(iter(self._collections.values()))
+            for node, collection in self._collections.items():
+                if collection != self._collection:
+                    self._report_difference(node, collection)
+                    return
+            self._fill_queues(self._collection)
+        for node in self.nodes:
+            self._feed(node)
+
+    def _fill_queues(self, collection: Sequence[str]) -> None:
+        group_of = dict(self._bench.store.group_of_positions())
+        groups = [group_of.get(position) for position in range(len(collection))]
+        plan = planning.cut(groups, planning.fair_size(len(group_of), self._n_nodes))
+        for number, block in enumerate(plan.blocks):
+            self._queues[planning.home_of(number, self._n_nodes)].append(block)
+        others = [position for position, group in enumerate(groups) if group is None]
+        for number, position in enumerate(others):
+            self._queues[planning.home_of(number, self._n_nodes)].append(array("q", [position]))
+
+    def _home(self, node: Any) -> int:
+        return planning.home_of(worker_number(node.gateway.id), self._n_nodes)
+
+    def _take(self, node: Any) -> array[int] | None:
+        """The next block of a worker's own, or the last one of whoever has most left.
+
+        A single block that its worker is about to begin is left to it: it may be half answered.
+        """
+        own = self._queues[self._home(node)]
+        if own:
+            return own.popleft()
+        owned = {self._home(other) for other in self.nodes if not other.shutting_down}
+        queues = [q for i, q in enumerate(self._queues) if len(q) > (1 if i in owned else 0)]
+        return max(queues, key=len).pop() if queues else None
+
+    def _feed(self, node: Any) -> None:
+        while not node.shutting_down and len(self._pending[node]) < _KEEP_AHEAD:
+            block = self._take(node)
+            if block is None:
+                node.shutdown()
+                return
+            self._pending[node].extend(block)
+            node.send_runtest_some(list(block))
+
+    def _report_difference(self, node: Any, collection: Sequence[str]) -> None:
+        from xdist.report import report_collection_diff
+
+        first_node, first = next(iter(self._collections.items()))
+        message = report_collection_diff(
+            self._collection or first, list(collection), first_node.gateway.id, node.gateway.id
+        )
+        if message:
+            self._config.hook.pytest_collectreport(
+                report=pytest.CollectReport(node.gateway.id, "failed", longrepr=message, result=[])
+            )

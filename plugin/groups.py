@@ -1,0 +1,254 @@
+"""A group: the items of one benchmark, under one protocol, for one checkpoint.
+
+What the items of a group have in common is kept here once: the function, its marks, its fixtures'
+values and the engine that answers them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.fixtures import TopRequest
+from _pytest.scope import Scope
+
+from .benchmark import Benchmark
+from .engine import Engine
+from .errors import CkptbenchError
+from .protocol import Asking, Protocol
+from .results import DatasetInfo
+from .scores.registry import spec_of
+from .scores.score import Reducer
+
+if TYPE_CHECKING:
+    from .items import SampleItem
+
+OWN_ARGUMENTS = frozenset({"sample", "response", "k"})
+# Marks that only pytest's own protocol, or another plugin's, knows how to obey.
+OBEYED_MARKS = frozenset({"skip", "skipif", "xfail", "usefixtures", "filterwarnings", "flaky"})
+_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointParam:
+    """One `--checkpoint` of the session.
+
+    Attributes:
+        index: its place among them, from 0.
+        name: short and unique, of `[A-Za-z0-9_.-]`.
+        spec: what was given.
+    """
+
+    index: int
+    name: str
+    spec: str
+
+
+def checkpoint_params(specs: Sequence[str]) -> tuple[CheckpointParam, ...]:
+    """Name the session's checkpoints: by the last part of the path, longer where two are alike."""
+    unique = list(dict.fromkeys(specs))
+    parts = [
+        [p for p in re.split(r"[/\\]+", spec) if p not in ("", ".")] or [spec] for spec in unique
+    ]
+    for depth in range(1, max((len(p) for p in parts), default=1) + 1):
+        names = [_NAME.sub("_", "_".join(p[-depth:])) for p in parts]
+        if len(set(names)) == len(names):
+            break
+    else:
+        names = [f"{name}_{i}" for i, name in enumerate(names)]
+    return tuple(CheckpointParam(i, names[i], spec) for i, spec in enumerate(unique))
+
+
+class FixtureFailed(Exception):
+    """A session fixture that a group needs could not be set up; the cause is chained."""
+
+
+@dataclass(eq=False)
+class Group:
+    """See the module.
+
+    Attributes:
+        index: place among the session's groups.
+        checkpoint: which checkpoint answers; None when a conftest brings its own engine.
+        many_checkpoints: whether the session has several, so that items are named by theirs.
+        primary: whether the protocol is the first of those asked.
+        arguments: what the function takes, in order.
+        keywords: names that reports of the items carry.
+        obeyed: whether a mark asks for pytest's own protocol.
+        hook: pytest's hooks as the items' folder has them; found once instead of for each item.
+    """
+
+    index: int
+    function: Callable[..., object]
+    benchmark: Benchmark
+    protocol: Protocol
+    primary: bool
+    default_protocol: bool
+    reducer: Reducer
+    checkpoint: CheckpointParam | None
+    many_checkpoints: bool
+    dataset: DatasetInfo
+    seed: int
+    base_id: str
+    location: tuple[str, int | None]
+    markers: list[pytest.Mark]
+    arguments: tuple[str, ...]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    obeyed: bool = False
+    engine_key: object = None
+    hook: Any = None
+    values: dict[str, Any] | None = None
+    failure: BaseException | None = None
+    failure_shown: bool = False
+    _fixtureinfo: Any = None
+    _initial: tuple[str, ...] = ()
+
+    @property
+    def checkpoint_name(self) -> str:
+        return self.checkpoint.name if self.checkpoint else "engine"
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of what the items' outcomes are values of."""
+        return tuple(self.reducer.metrics(self.benchmark.name))
+
+    @property
+    def title(self) -> str:
+        """How a person is told which group this is."""
+        return f"{self.protocol.name} of {self.checkpoint_name}"
+
+    def item_id(self, sample_id: str, trial: int, trials: int) -> str:
+        """What stands in the brackets of an item's node id."""
+        parts = []
+        if self.many_checkpoints:
+            parts.append(self.checkpoint_name)
+        if not self.default_protocol:
+            parts.append(self.protocol.way)
+        parts.append(sample_id if trials == 1 else f"{sample_id}-t{trial:02d}")
+        return "/".join(parts)
+
+    def asking(self, trial: int) -> Asking:
+        """What a request of this group depends on beside the sample."""
+        return Asking(top=max(self.reducer.ks, default=1), trial=trial, seed=self.seed)
+
+    def facts(self) -> dict[str, Any]:
+        """What whoever folds the outcomes must know, as JSON values."""
+        return {
+            "checkpoint": self.checkpoint_name,
+            "spec": self.checkpoint.spec if self.checkpoint else "",
+            "benchmark": self.benchmark.name,
+            "protocol": self.protocol.name,
+            "primary": self.primary,
+            "reducer": spec_of(self.reducer),
+            "dataset": self.dataset.name,
+            "source": self.dataset.source,
+            "licence": self.dataset.licence,
+            "own_checkpoint": self.module_of("checkpoint") == "ckptbench.fixtures",
+        }
+
+    # Fixtures
+
+    def examine(self, item: SampleItem) -> None:
+        """Find the fixtures the function names, through the group's first item.
+
+        Raises:
+            CkptbenchError: one does not exist, or does not last for the session.
+        """
+        named = tuple(name for name in self.arguments if name not in OWN_ARGUMENTS)
+        self._fixtureinfo = _fixtureinfo(item, (*named, "engine"))
+        self._initial = (*named, "engine")
+        for name in named:
+            definitions = self._fixtureinfo.name2fixturedefs.get(name)
+            if not definitions:
+                raise CkptbenchError(
+                    f"no fixture named {name!r}",
+                    where=self.base_id,
+                    remedy="a benchmark function takes sample, response, k and session fixtures",
+                )
+            if definitions[-1].scope != "session":
+                raise CkptbenchError(
+                    f"fixture {name!r} has scope {definitions[-1].scope!r}; a benchmark function "
+                    "takes session fixtures only, set up once for all its samples",
+                    where=self.base_id,
+                    remedy="declare it with @pytest.fixture(scope='session')",
+                )
+        definitions_of_engine = _fixtureinfo(item, ("engine",)).name2fixturedefs
+        self.engine_key = (
+            self.checkpoint,
+            tuple((name, found[-1]) for name, found in sorted(definitions_of_engine.items())),
+        )
+
+    def module_of(self, fixture: str) -> str:
+        """The module that defines a fixture the group needs, or an empty string."""
+        definitions = self._fixtureinfo.name2fixturedefs.get(fixture)
+        return str(definitions[-1].func.__module__) if definitions else ""
+
+    @property
+    def fixturenames(self) -> tuple[str, ...]:
+        return self._initial
+
+    @property
+    def fixtureinfo(self) -> Any:
+        return self._fixtureinfo
+
+    @property
+    def callspec(self) -> Any:
+        """Gives the `checkpoint` fixture its parameter, as a parametrized test would."""
+        if not self.many_checkpoints:
+            raise AttributeError("callspec")
+        assert self.checkpoint is not None
+        return SimpleNamespace(
+            params={"checkpoint": self.checkpoint},
+            indices={"checkpoint": self.checkpoint.index},
+            _arg2scope={"checkpoint": Scope.Session},
+            id=self.checkpoint.name,
+        )
+
+    def set_up(self, item: SampleItem) -> None:
+        """Set up the group's session fixtures once, in the name of its running item.
+
+        Raises:
+            FixtureFailed: now, or on an earlier call: a fixture is not tried again.
+        """
+        if self.values is not None:
+            return
+        if self.failure is None:
+            try:
+                request = TopRequest(item, _ispytest=True)  # type: ignore[arg-type]
+                values = {}
+                for name in self._fixtureinfo.names_closure:
+                    definitions = self._fixtureinfo.name2fixturedefs.get(name)
+                    lasting = definitions and definitions[-1].scope != "function"
+                    if name in self._initial or (
+                        lasting and name in self._fixtureinfo.initialnames
+                    ):
+                        values[name] = request.getfixturevalue(name)
+                self.values = values
+                return
+            except (Exception, pytest.fail.Exception) as error:
+                self.failure = error
+        raise FixtureFailed(f"no engine for {self.title}") from self.failure
+
+    @property
+    def engine(self) -> Engine:
+        """The value of the `engine` fixture, once set up."""
+        assert self.values is not None
+        engine: Engine = self.values["engine"]
+        return engine
+
+
+def _fixtureinfo(item: SampleItem, names: tuple[str, ...]) -> Any:
+    def stand_in() -> None:
+        """Has the signature whose fixtures are looked up."""
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    stand_in.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind) for name in dict.fromkeys(names)]
+    )
+    return item.session._fixturemanager.getfixtureinfo(node=item, func=stand_in, cls=None)

@@ -1,0 +1,287 @@
+"""The pytest items that ask samples, and how a benchmark function becomes them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.mark.structures import get_unpacked_marks
+
+from .benchmark import Benchmark
+from .errors import CkptbenchError
+from .groups import OBEYED_MARKS, Group
+from .judging import NoAnswer, Outcome, judge
+from .results import DatasetInfo
+from .samples import Response, Sample
+
+if TYPE_CHECKING:
+    from .session import BenchSession
+
+_TYPICAL_ID = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
+
+
+class SampleItem(pytest.Item):
+    """Asks one sample once.
+
+    Attributes:
+        group: what it has in common with the other items of its benchmark and protocol.
+        sample: the question.
+        trial: which of the answers to it, from 0.
+        order: place among the items of its group as they were collected.
+        position: place in the session's running order; -1 before it is known.
+        outcome: what it came to; None until it ran, and when it ended in an error.
+    """
+
+    group: Group
+    sample: Sample
+    outcome: Outcome | None = None
+    position = -1
+
+    def __init__(
+        self,
+        name: str,
+        parent: pytest.Collector,
+        *,
+        group: Group,
+        sample: Sample,
+        trial: int,
+        order: int,
+    ) -> None:
+        # Without the explicit node id, `--lf` would not find the item again.
+        super().__init__(name, parent, nodeid=f"{parent.nodeid}::{name}")
+        self.group = group
+        self.sample = sample
+        self.trial = trial
+        self.order = order
+        self.own_markers = group.markers
+
+    def add_marker(self, marker: Any, append: bool = True) -> None:
+        # The list of marks is shared by the group until an item gets one of its own.
+        if self.own_markers is self.group.markers:
+            self.own_markers = list(self.group.markers)
+        super().add_marker(marker, append)
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether a mark asks for pytest's own protocol."""
+        return self.group.obeyed or self.own_markers is not self.group.markers
+
+    @property
+    def location(self) -> tuple[str, int | None, str]:  # type: ignore[override]
+        path, line = self.group.location
+        return (path, line, self.name)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, self.group.location[1], self.name
+
+    # What pytest and its plugins look for on a test made from a function
+
+    @property
+    def obj(self) -> Any:
+        return self.group.function
+
+    function = obj
+    cls = None
+
+    @property
+    def module(self) -> Any:
+        parent = self.getparent(pytest.Module)
+        return parent.obj if parent is not None else None
+
+    @property
+    def originalname(self) -> str:
+        return self.group.function.__name__
+
+    @property
+    def fixturenames(self) -> tuple[str, ...]:
+        return self.group.fixturenames
+
+    @property
+    def _fixtureinfo(self) -> Any:
+        return self.group.fixtureinfo
+
+    @property
+    def callspec(self) -> Any:
+        return self.group.callspec
+
+    @property
+    def funcargs(self) -> dict[str, Any]:
+        return self.group.values or {}
+
+    # pytest's own protocol
+
+    def setup(self) -> None:
+        self.group.set_up(self)
+
+    def runtest(self) -> None:
+        from .session import session_of
+
+        self.outcome = None
+        self.outcome = self.ask(session_of(self.config))
+        if self.outcome.status == "skipped":
+            pytest.skip(self.outcome.detail)
+        if self.outcome.status == "missed":
+            raise MissedSample(self.outcome.detail)
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        if isinstance(excinfo.value, MissedSample):
+            return f"missed: {excinfo.value}"
+        if isinstance(excinfo.value, NoAnswer):
+            failed = excinfo.value.failed
+            return f"no answer: {failed.reason}" + (f"\n{failed.detail}" if failed.detail else "")
+        return super().repr_failure(excinfo, style)
+
+    # The sample's way
+
+    def ask(self, session: BenchSession) -> Outcome:
+        """Wait for the response and judge it.
+
+        Raises:
+            NoAnswer: no valid answer was obtained.
+        """
+        response = session.answering.response(self)
+        return judge(
+            self.group.function, self._arguments(response), response, self.group.reducer.ks
+        )
+
+    def _arguments(self, response: Response) -> dict[str, Any]:
+        values = self.group.values or {}
+        arguments: dict[str, Any] = {}
+        for name in self.group.arguments:
+            if name == "sample":
+                arguments[name] = self.sample
+            elif name == "response":
+                arguments[name] = response
+            elif name != "k":
+                arguments[name] = values[name]
+        return arguments
+
+
+class MissedSample(Exception):
+    """Tells pytest's own protocol that the item's answer was wrong."""
+
+
+def make_items(
+    session: BenchSession, collector: pytest.Collector, name: str, function: Any, found: Benchmark
+) -> list[pytest.Item]:
+    """The items of a benchmark function: checkpoints x protocols x samples x trials.
+
+    Raises:
+        CkptbenchError: the dataset or the function cannot be used.
+    """
+    where = f"{collector.nodeid}::{name}"
+    rows = found.load(session.options)
+    _check_rows(rows, where)
+    reducer = found.score
+    if chosen := session.options.k.get(found.name):
+        if not reducer.ks:
+            raise CkptbenchError(f"the score of {found.name} takes no k", where="--k")
+        reducer = reducer.with_ks(chosen)
+    arguments = tuple(inspect.signature(function).parameters)
+    if ("k" in arguments) != bool(reducer.ks):
+        raise CkptbenchError(
+            f"the function {'takes' if 'k' in arguments else 'does not take'} `k`, but its score "
+            f"has {'k = ' + str(reducer.ks) if reducer.ks else 'none'}",
+            where=where,
+        )
+    items: list[pytest.Item] = []
+    for checkpoint in session.checkpoints or (None,):
+        for place, protocol in enumerate(session.protocols_of(found)):
+            covered = [row for row in rows if protocol.covers(row)]
+            limited = covered[: _limited(len(covered), session.options.limit)]
+            if not limited:
+                continue
+            group = Group(
+                index=len(session.groups),
+                function=function,
+                benchmark=found,
+                protocol=protocol,
+                primary=place == 0,
+                default_protocol=protocol is found.protocols[0],
+                reducer=reducer,
+                checkpoint=checkpoint,
+                many_checkpoints=len(session.checkpoints) > 1,
+                dataset=_dataset_info(found, rows),
+                seed=session.options.seed,
+                base_id=where,
+                location=_location(session, collector, function),
+                markers=list(get_unpacked_marks(function)),
+                arguments=arguments,
+            )
+            _describe(group, collector, name)
+            session.groups.append(group)
+            made = list(_items_of(group, collector, name, limited))
+            group.examine(made[0])
+            items.extend(made)
+    return items
+
+
+def _items_of(
+    group: Group, collector: pytest.Collector, name: str, rows: Sequence[Sample]
+) -> Iterator[SampleItem]:
+    for order, sample in enumerate(rows):
+        item: SampleItem = SampleItem.from_parent(
+            collector,
+            name=f"{name}[{group.item_id(sample.id, 0, 1)}]",
+            group=group,
+            sample=sample,
+            trial=0,
+            order=order,
+        )
+        yield item
+
+
+def _check_rows(rows: Sequence[Sample], where: str) -> None:
+    if not rows:
+        raise CkptbenchError("the dataset has no samples", where=where)
+    ids: set[str] = set()
+    hashes: dict[str, str] = {}
+    for row in rows:
+        if not isinstance(row, Sample):
+            raise CkptbenchError(
+                f"the dataset gave {type(row).__name__} {str(row)[:80]!r}",
+                where=where,
+                remedy="expected ckptbench.Sample",
+            )
+        if row.id in ids or not row.id or not _TYPICAL_ID.issuperset(row.id):
+            fault = "is used twice" if row.id in ids else "has characters beyond A-Za-z0-9_./-"
+            raise CkptbenchError(f"sample id {row.id!r} {fault}", where=where)
+        if row.hash in hashes:
+            raise CkptbenchError(
+                f"samples {hashes[row.hash]!r} and {row.id!r} have the same content", where=where
+            )
+        ids.add(row.id)
+        hashes[row.hash] = row.id
+
+
+def _limited(n: int, limit: int | float | None) -> int:
+    if limit is None:
+        return n
+    return math.ceil(n * limit) if isinstance(limit, float) else limit
+
+
+def _dataset_info(found: Benchmark, rows: Any) -> DatasetInfo:
+    """What a sample file's header says, or the benchmark's name."""
+    header = getattr(rows, "header", None)
+    if header is None:
+        return DatasetInfo(name=found.name, hash="")
+    return DatasetInfo(header.name, header.hash, header.source, header.licence)
+
+
+def _location(
+    session: BenchSession, collector: pytest.Collector, function: Any
+) -> tuple[str, int | None]:
+    line = getattr(getattr(function, "__code__", None), "co_firstlineno", 1) - 1
+    return session.pytest_session._node_location_to_relpath(collector.path), line
+
+
+def _describe(group: Group, collector: pytest.Collector, name: str) -> None:
+    """Note the marks and keywords that all items of a group carry."""
+    chain: Mapping[str, int] = {node.name: 1 for node in collector.listchain() if node.name}
+    marks = [*group.markers, *collector.iter_markers()]
+    group.keywords = {**chain, name: 1, **{mark.name: 1 for mark in marks}}
+    group.obeyed = any(mark.name in OBEYED_MARKS for mark in marks)

@@ -1,0 +1,78 @@
+"""From items to blocks: what one `answer` call gets, and what one worker gets.
+
+A plan depends on nothing but the order of the items and their groups, so every worker of a session
+and the scheduler that serves them make the same one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+BLOCK_SIZE = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Blocks in the order in which their first items run.
+
+    Attributes:
+        blocks: positions of items, ascending; items of one block share a group.
+        block_of: the block of each position; -1 for an item that asks no model.
+    """
+
+    blocks: tuple[array[int], ...]
+    block_of: array[int]
+
+
+def cut(groups: Iterable[Hashable | None], size: int = BLOCK_SIZE) -> Plan:
+    """Cut items into blocks of one group and at most `size` items.
+
+    Items keep their order, whatever it is: a block is the next `size` items of a group, also when
+    items of other groups stand between them.
+
+    Args:
+        groups: the group of each item in running order; None for an item that asks no model.
+    """
+    blocks: list[array[int]] = []
+    block_of = array("q")
+    open_blocks: dict[Hashable, int] = {}
+    for position, group in enumerate(groups):
+        if group is None:
+            block_of.append(-1)
+            continue
+        block = open_blocks.get(group)
+        if block is None or len(blocks[block]) >= size:
+            block = open_blocks[group] = len(blocks)
+            blocks.append(array("q"))
+        blocks[block].append(position)
+        block_of.append(block)
+    return Plan(tuple(blocks), block_of)
+
+
+def fair_size(n_items: int, n_workers: int, size: int = BLOCK_SIZE) -> int:
+    """A block size that gives every worker several blocks, so that none waits for a straggler."""
+    return max(1, min(size, -(-n_items // max(1, 4 * n_workers))))
+
+
+def home_of(number: int, n_workers: int) -> int:
+    """The worker that a block is meant for."""
+    return number % max(1, n_workers)
+
+
+def longest_first(lengths: Sequence[int], groups: Sequence[Hashable | None]) -> list[int]:
+    """An order of positions in which each unbroken stretch of a group runs longest first."""
+    order: list[int] = []
+    start = 0
+    while start < len(groups):
+        end = start
+        while end < len(groups) and groups[end] == groups[start]:
+            end += 1
+        stretch = range(start, end)
+        if groups[start] is None:
+            order.extend(stretch)
+        else:
+            order.extend(sorted(stretch, key=lambda i: (-lengths[i], i)))
+        start = end
+    return order

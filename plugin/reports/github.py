@@ -1,0 +1,184 @@
+"""GitHub Actions: a job summary in Markdown, and annotations beside the job.
+
+The formats are GitHub's "workflow commands": https://docs.github.com/actions, "Workflow commands".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from ..errors import CkptbenchError
+from ..results import BenchmarkResult, CheckpointResult, Summary
+from . import words
+from .conclusion import conclude, gated_verdicts
+from .rows import Row, benchmark_rows, composite_row, doubts
+
+FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below
+
+ERRORS_SHOWN = 3
+
+_SCORE = ("protocol", "metric", "score", "n", "95% interval")
+_COMPARISON = ("baseline", "diff", "95% interval", "sees", "verdict")
+_SEVERITY = {
+    "regressed": "error",
+    "incomplete": "warning",
+    "inconclusive": "warning",
+    "suspicious": "warning",
+}
+
+
+def report_to_github(
+    summary: Summary, environment: Mapping[str, str], write_line: Callable[[str], None]
+) -> None:
+    """Do what the environment variables of GitHub Actions ask for; elsewhere nothing.
+
+    Args:
+        environment: `os.environ`; only `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY` are read.
+        write_line: writes a line to the job's standard output, where GitHub reads commands.
+
+    Raises:
+        CkptbenchError: the job summary cannot be written; annotations are out by then.
+    """
+    if environment.get("GITHUB_ACTIONS") == "true":
+        for command in workflow_commands(summary):
+            write_line(command)
+    path = environment.get("GITHUB_STEP_SUMMARY")
+    if path:
+        try:
+            with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(job_summary(summary))
+        except OSError as error:
+            raise CkptbenchError(
+                f"cannot be written: {error.strerror or error}",
+                where=path,
+                remedy="It is what GITHUB_STEP_SUMMARY names; unset it to go without.",
+            ) from error
+
+
+def workflow_commands(summary: Summary) -> list[str]:
+    """An error for each regressed metric; a warning for what else somebody should look at."""
+    commands = []
+    incomplete_said = False
+    for checkpoint, verdict in gated_verdicts(summary):
+        severity = _SEVERITY.get(verdict.word)
+        if severity:
+            title = f"{checkpoint.name}: {verdict.metric} {verdict.word}"
+            commands.append(_command(severity, title, verdict.detail or conclude(summary).text))
+            incomplete_said |= verdict.word == "incomplete"
+    if not summary.complete and not incomplete_said:
+        commands.append(_command("warning", "run incomplete", conclude(summary).text))
+    return commands
+
+
+def job_summary(summary: Summary) -> str:
+    """The run in GitHub's Markdown: the sentence, a table a checkpoint, folded flips."""
+    return "\n".join(_markdown(summary)) + "\n"
+
+
+def _markdown(summary: Summary) -> Iterator[str]:
+    yield "## ckptbench"
+    yield ""
+    yield f"**{_text(conclude(summary).text)}**"
+    for checkpoint in summary.checkpoints:
+        yield from _checkpoint(summary, checkpoint)
+    if summary.notes:
+        yield ""
+        yield from (f"- {_text(note)}" for note in summary.notes)
+    yield ""
+
+
+def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:
+    yield ""
+    yield f"### {_text(checkpoint.name)}"
+    yield ""
+    about = [checkpoint.spec, words.settings(checkpoint.settings), words.answering(checkpoint)]
+    if checkpoint.baseline:
+        about.append(f"baseline {checkpoint.baseline}")
+    yield _text("; ".join(filter(None, about)))
+    yield ""
+    yield from _table(checkpoint)
+    yield ""
+    for result in checkpoint.benchmarks:
+        yield from _remarks(result)
+    if checkpoint.composite is not None:
+        remark = composite_row(checkpoint.composite).remark
+        yield from [f"- {_text(remark)}"] if remark else []
+    for result in checkpoint.benchmarks:
+        yield from _folded_flips(summary, result)
+
+
+def _table(checkpoint: CheckpointResult) -> Iterator[str]:
+    labelled = [
+        (result.protocol if result.primary else f"{result.protocol} (not gated)", row)
+        for result in checkpoint.benchmarks
+        for row in benchmark_rows(result)
+    ]
+    composite = checkpoint.composite
+    if composite is not None:
+        label = f"{words.formula(composite.weights)} (not gated)"
+        labelled.append((label, composite_row(composite)))
+    compared = any(row.verdict for _, row in labelled)
+    yield _table_line((*_SCORE, *(_COMPARISON if compared else ())))
+    yield "|---|---|--:|--:|--:|" + ("--:|--:|--:|--:|---|" if compared else "")
+    yield from (_table_row(label, row, compared) for label, row in labelled)
+
+
+def _remarks(result: BenchmarkResult) -> Iterator[str]:
+    yield f"- {_text(result.protocol)}: {_text(words.coverage(result.coverage))}"
+    yield from (f"- error: {_text(error)}" for error in result.errors[:ERRORS_SHOWN])
+    yield from (f"- {_text(note)}" for note in words.comparison_notes(result))
+    rows = benchmark_rows(result)
+    yield from (f"- {_text(row.remark)}" for row in rows if row.remark)
+    yield from (f"- {_text(sentence)}" for _, sentence in doubts(rows))
+
+
+def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
+    if not result.flips or not result.primary:
+        return
+    yield ""
+    heading = f"{result.protocol}: {words.flips_heading(result)}"
+    yield f"<details><summary>{_text(heading)}</summary>"
+    yield ""
+    yield "```shell"
+    for flip in result.flips[:FLIPS_SHOWN]:
+        yield f"{words.rerun_command(summary, flip.nodeid)}  # {flip.change}"
+    if len(result.flips) > FLIPS_SHOWN:
+        yield f"# {words.count(len(result.flips) - FLIPS_SHOWN)} more in summary.json"
+    yield "```"
+    yield ""
+    yield "</details>"
+
+
+def _table_row(label: str, row: Row, compared: bool) -> str:
+    cells = (_text(label), _text(row.metric), row.score, row.n, row.interval)
+    if not compared:
+        return _table_line(cells)
+    verdict = f"**{row.verdict}**" if row.verdict in _SEVERITY else row.verdict
+    figures = (row.baseline, row.difference, row.difference_interval, row.sees)
+    return _table_line((*cells, *figures, verdict))
+
+
+def _table_line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
+
+
+def _text(value: str) -> str:
+    """Somebody's words as Markdown that shows them as they are, their first line only."""
+    value = value.strip().partition("\n")[0]
+    return " ".join(value.split()).translate(_MARKDOWN)
+
+
+def _command(severity: str, title: str, message: str) -> str:
+    return f"::{severity} title={_property(title)}::{_data(message)}"
+
+
+def _data(value: str) -> str:
+    """The escapes of a workflow command's message; `%` first, as they all hold one."""
+    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    return _data(value).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,12 @@
+"""The `ckptbench` part of the file that pytest-json-report writes."""
+
+from __future__ import annotations
+
+from ..results import Summary
+from ..samples import JSON
+from .plain import summary_as_json
+
+
+def json_report_part(summary: Summary) -> dict[str, JSON]:
+    """What stands under `ckptbench`: the object of `summary.json`, so one schema fits both."""
+    return summary_as_json(summary)

@@ -1,0 +1,91 @@
+"""The JSON Schema of `summary.json`, made from the dataclasses it is written from.
+
+`python -m ckptbench.reports.schema docs/schema` writes it and the baseline's; run it after every
+change of a result's fields.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .. import results
+from ..atomic import atomic_write_text
+from ..gate import verdict
+from ..results import SUMMARY_FORMAT, Summary
+from ..samples import JSON
+from ..scores import score
+from .plain import pretty
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def summary_schema() -> dict[str, JSON]:
+    """JSON Schema (draft 2020-12) of `summary.json`.
+
+    Stricter than pydantic's own: every field is always written, and no other is. Descriptions
+    come from the `Attributes:` part of the docstrings.
+    """
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(Summary).json_schema(mode="serialization")
+    definitions = schema.pop("$defs")
+    for name, definition in {**definitions, "Summary": schema}.items():
+        _tighten(definition, _class_named(name))
+    schema["properties"]["format"] = {"const": SUMMARY_FORMAT, "description": "Format and version."}
+    return {
+        "$schema": _DIALECT,
+        "title": "A run of ckptbench (summary.json)",
+        **{key: value for key, value in schema.items() if key != "title"},
+        "$defs": definitions,
+    }
+
+
+def write_schemas(folder: Path) -> tuple[Path, ...]:
+    """Write `summary.schema.json` and `baseline.schema.json` into a folder."""
+    from ..gate.baseline import baseline_schema
+
+    schemas = {"summary": summary_schema(), "baseline": baseline_schema()}
+    paths = []
+    for name, schema in schemas.items():
+        path = folder / f"{name}.schema.json"
+        atomic_write_text(path, pretty(schema))
+        paths.append(path)
+    return tuple(paths)
+
+
+def attribute_descriptions(docstring: str) -> dict[str, str]:
+    """The `Attributes:` part of a docstring by name, each joined to one line."""
+    _, _, listed = inspect.cleandoc(docstring).partition("\nAttributes:\n")
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", listed, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+def _tighten(definition: dict[str, Any], documented: type) -> None:
+    docstring = documented.__doc__ or ""
+    definition["description"] = inspect.cleandoc(docstring).partition("\n")[0]
+    definition["additionalProperties"] = False
+    definition["required"] = list(definition["properties"])
+    descriptions = attribute_descriptions(docstring)
+    for name, schema in definition["properties"].items():
+        schema.pop("title", None)
+        schema.pop("default", None)
+        if name in descriptions:
+            schema["description"] = descriptions[name]
+
+
+def _class_named(name: str) -> type:
+    modules: tuple[ModuleType, ...] = (results, score, verdict)
+    found: type = next(vars(module)[name] for module in modules if name in vars(module))
+    return found
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m ckptbench.reports.schema FOLDER")
+    for written in write_schemas(Path(sys.argv[1])):
+        print(written)

@@ -1,0 +1,173 @@
+"""The summary on a terminal, as lines: pytest's reporter prints them.
+
+for text, markup in terminal_lines(summary, columns):
+    reporter.write_line(text, **markup)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..results import BenchmarkResult, CheckpointResult, Summary
+from . import words
+from .conclusion import conclude
+from .rows import Row, benchmark_rows, composite_row, doubts
+
+FLIPS_SHOWN = 5
+ERRORS_SHOWN = 3
+
+
+class Line(NamedTuple):
+    """One line and how it is drawn: the keyword arguments of `TerminalReporter.write_line`."""
+
+    text: str
+    markup: Mapping[str, bool] = {}
+
+
+_RED: Mapping[str, bool] = {"red": True}
+_YELLOW: Mapping[str, bool] = {"yellow": True}
+_GREEN: Mapping[str, bool] = {"green": True}
+_BOLD: Mapping[str, bool] = {"bold": True}
+_PLAIN: Mapping[str, bool] = {}
+_BY_VERDICT: Mapping[str, Mapping[str, bool]] = {
+    "regressed": _RED,
+    "incomplete": _RED,
+    "inconclusive": _YELLOW,
+    "suspicious": _YELLOW,
+    "improved": _GREEN,
+}
+_BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED}
+
+
+class _Column(NamedTuple):
+    field: str
+    title: str
+    right: bool = True
+    gap: int = 2
+
+
+_SCORE = (
+    _Column("metric", "metric", right=False),
+    _Column("score", "score"),
+    _Column("n", "n"),
+    _Column("interval", "95% interval"),
+)
+# An interval stands one space from its number: together they read as one thing.
+_BASELINE = (
+    _Column("baseline", "baseline"),
+    _Column("difference", "diff"),
+    _Column("difference_interval", "95% interval", gap=1),
+    _Column("sees", "sees"),
+)
+_VERDICT = (_Column("verdict", "verdict", right=False),)
+
+
+def terminal_lines(summary: Summary, columns: int = 100) -> list[Line]:
+    """Everything worth saying of a run; the gate's sentence is the last line.
+
+    Args:
+        columns: width of the terminal. Where a whole row does not fit, its comparison goes on
+            a line of its own; node ids and sentences are never cut.
+    """
+    lines: list[Line] = []
+    for checkpoint in summary.checkpoints:
+        lines += _checkpoint(summary, checkpoint, columns)
+        lines.append(Line(""))
+    if any(row.sees not in ("", words.MISSING) for c in summary.checkpoints for row in _rows(c)):
+        lines.append(Line("sees: the smallest drop that this comparison finds with 80% power"))
+    lines += [Line(f"note: {note}") for note in summary.notes]
+    conclusion = conclude(summary)
+    markup = {**_BY_LEVEL[conclusion.level], "bold": True}
+    return [*lines, Line(conclusion.text, markup)]
+
+
+def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:
+    about = "; ".join(filter(None, [checkpoint.spec, words.settings(checkpoint.settings)]))
+    yield Line(f"{checkpoint.name} ({about}): {words.answering(checkpoint)}", _BOLD)
+    if checkpoint.baseline:
+        yield Line(f"baseline: {checkpoint.baseline}")
+    table = _Table(_rows(checkpoint), columns)
+    yield from table.header()
+    for result in checkpoint.benchmarks:
+        yield Line(result.protocol + ("" if result.primary else " (shown beside it, not gated)"))
+        for row in benchmark_rows(result):
+            yield from table.row(row)
+        yield from _remarks(result)
+        yield from _flips(summary, result)
+    if checkpoint.composite is not None:
+        composite = checkpoint.composite
+        yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
+        yield from table.row(composite_row(composite))
+
+
+def _rows(checkpoint: CheckpointResult) -> list[Row]:
+    rows = [row for result in checkpoint.benchmarks for row in benchmark_rows(result)]
+    return rows + ([composite_row(checkpoint.composite)] if checkpoint.composite else [])
+
+
+def _remarks(result: BenchmarkResult) -> Iterator[Line]:
+    facts = result.coverage
+    yield Line(f"  coverage: {words.coverage(facts)}", _PLAIN if facts.complete else _RED)
+    for error in result.errors[:ERRORS_SHOWN]:
+        yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
+    for note in words.comparison_notes(result):
+        yield Line(f"  {note}", _YELLOW)
+    for verdict, sentence in doubts(benchmark_rows(result)):
+        yield Line(f"  {sentence}", _BY_VERDICT[verdict])
+
+
+def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
+    if not result.flips or not result.primary:
+        return
+    yield Line(f"  {words.flips_heading(result)}")
+    for change in ("lost", "won"):
+        flips = [flip for flip in result.flips if flip.change == change]
+        for flip in flips[:FLIPS_SHOWN]:
+            command = words.rerun_command(summary, flip.nodeid)
+            yield Line(f"    {change:4}  {command}")
+
+
+class _Table:
+    """One alignment for all rows of a checkpoint, whatever stands between them."""
+
+    def __init__(self, rows: Sequence[Row], columns: int) -> None:
+        compared = any(row.verdict for row in rows)
+        whole = (*_SCORE, *(_BASELINE if compared else ()), *(_VERDICT if compared else ()))
+        fits = self._width(whole, rows) <= columns
+        self._split = compared and not fits
+        self._columns = (*_SCORE, *_VERDICT) if self._split else whole
+        self._widths = self._measured(self._columns, rows)
+
+    def header(self) -> Iterator[Line]:
+        yield Line(self._joined(column.title for column in self._columns))
+
+    def row(self, row: Row) -> Iterator[Line]:
+        markup = _BY_VERDICT.get(row.verdict, _PLAIN)
+        yield Line(self._joined(getattr(row, column.field) for column in self._columns), markup)
+        if self._split and row.baseline:
+            compared = f"    baseline {row.baseline}, diff {row.difference}"
+            if row.difference_interval != words.MISSING:
+                compared += f" {row.difference_interval}"
+            if row.sees != words.MISSING:
+                compared += f", sees {row.sees}"
+            yield Line(compared, markup)
+        if row.remark:
+            yield Line(f"    {row.remark}", _YELLOW)
+
+    def _joined(self, cells: Iterable[str]) -> str:
+        text = ""
+        for column, cell, wide in zip(self._columns, cells, self._widths, strict=True):
+            text += " " * column.gap + words.padded(cell, wide, right=column.right)
+        return text.rstrip()
+
+    @staticmethod
+    def _measured(columns: Sequence[_Column], rows: Sequence[Row]) -> list[int]:
+        return [
+            max(words.width(text) for text in (c.title, *(getattr(row, c.field) for row in rows)))
+            for c in columns
+        ]
+
+    @classmethod
+    def _width(cls, columns: Sequence[_Column], rows: Sequence[Row]) -> int:
+        return sum(cls._measured(columns, rows)) + sum(column.gap for column in columns)

@@ -1,0 +1,175 @@
+"""How numbers and facts are said to people: the same words in every report.
+
+Fractions are said as percentages and differences in percentage points (%p), two decimals each.
+"""
+
+from __future__ import annotations
+
+import shlex
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..results import BenchmarkResult, CheckpointResult, Coverage, Scalar, Summary
+from ..samples import JSON
+
+MISSING = "-"
+
+
+def percent(fraction: float | None) -> str:
+    """`67.78%`."""
+    return MISSING if fraction is None else f"{_hundredfold(fraction):.2f}%"
+
+
+def points(fraction: float | None) -> str:
+    """A signed difference: `-1.31 %p`."""
+    return MISSING if fraction is None else f"{_hundredfold(fraction):+.2f} %p"
+
+
+def size(fraction: float | None) -> str:
+    """A difference whose direction the sentence gives: `1.31 %p`."""
+    return MISSING if fraction is None else f"{abs(_hundredfold(fraction)):.2f} %p"
+
+
+def percent_interval(interval: tuple[float, float] | None) -> str:
+    """`[65.88, 69.62]`, in per cent."""
+    if interval is None:
+        return MISSING
+    low, high = map(_hundredfold, interval)
+    return f"[{low:.2f}, {high:.2f}]"
+
+
+def points_interval(interval: tuple[float, float] | None) -> str:
+    """`[-2.10, +0.54]`, in percentage points."""
+    if interval is None:
+        return MISSING
+    low, high = map(_hundredfold, interval)
+    return f"[{low:+.2f}, {high:+.2f}]"
+
+
+def probability(p: float) -> str:
+    """`p = 0.0312`, or `p < 0.0001`."""
+    return "p < 0.0001" if p < 0.00005 else f"p = {p:.4f}"
+
+
+def count(number: int) -> str:
+    """`2,400`."""
+    return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 error`, `2,400 errors`."""
+    return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
+
+
+def coverage(facts: Coverage) -> str:
+    """`2,380 of 2,400 scored, 20 skipped (20 first_mention_out_of_window), 3 errors`."""
+    parts = [f"{count(facts.scored)} of {count(facts.planned)} scored"]
+    if skipped := sum(facts.skipped.values()):
+        reasons = ", ".join(f"{count(n)} {why}" for why, n in sorted(facts.skipped.items()) if n)
+        parts.append(f"{count(skipped)} skipped ({reasons})")
+    if facts.errors:
+        parts.append(counted(facts.errors, "error"))
+    if facts.not_run:
+        parts.append(f"{count(facts.not_run)} not run")
+    if facts.reachable is not None:
+        share = f" ({percent(facts.reachable / facts.scored)})" if facts.scored else ""
+        parts.append(f"{count(facts.reachable)} reachable{share}")
+    return ", ".join(parts)
+
+
+def formula(weights: Mapping[str, float]) -> str:
+    """`0.4 x real@1 + 0.3 x real@5 + 0.3 x lambada@1`, as the run was configured."""
+    return " + ".join(f"{weight:g} x {metric}" for metric, weight in weights.items())
+
+
+def settings(values: Mapping[str, Scalar]) -> str:
+    """`dtype fp32, seq_len 512`."""
+    return ", ".join(f"{name} {_setting(value)}" for name, value in sorted(values.items()))
+
+
+def answering(checkpoint: CheckpointResult) -> str:
+    """`12.3 s, 3,200 asked, 0 reused`."""
+    asked = f"{count(checkpoint.asked)} asked, {count(checkpoint.reused)} reused"
+    return f"{checkpoint.seconds:.1f} s, {asked}"
+
+
+def flips_heading(result: BenchmarkResult) -> str:
+    """`flips at real@1: 38 lost, 9 won`; the first metric's, of which the flips are."""
+    metric = result.scores[0].metric if result.scores else "the first metric"
+    lost = sum(flip.change == "lost" for flip in result.flips)
+    won = sum(flip.change == "won" for flip in result.flips)
+    for verdict in result.verdicts:
+        figures = verdict.comparison
+        if verdict.metric == metric and figures and figures.lost is not None:
+            lost, won = figures.lost, figures.won or 0
+    return f"flips at {metric}: {count(lost)} lost, {count(won)} won"
+
+
+def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
+    """What a reader must know of the comparisons, by the metrics it is true of."""
+    told: dict[str, list[str]] = {}
+    samples = {score.metric: score.n for score in result.scores}
+    for verdict in result.verdicts:
+        figures = verdict.comparison
+        if figures is None:
+            continue
+        n = samples.get(verdict.metric)
+        if figures.kind == "point":
+            note = "point comparison, not tested: the baseline states no n"
+        elif figures.kind == "unpaired":
+            note = f"unpaired comparison: the baseline holds numbers only (n = {figures.n})"
+        elif figures.n is not None and n is not None and figures.n < n:
+            shared = f"{count(figures.n)} of {count(n)}"
+            note = f"compared over the {shared} samples that the baseline holds too"
+        else:
+            continue
+        told.setdefault(note, []).append(verdict.metric)
+    return tuple(f"{', '.join(metrics)}: {note}" for note, metrics in told.items())
+
+
+def rerun_command(summary: Summary, nodeid: str) -> str:
+    """A shell command that asks one item of this run again.
+
+    Without stated options it names every checkpoint of the run, because items carry the
+    checkpoint's name when there are several.
+    """
+    options: Sequence[str] = summary.rerun_options or [
+        f"--checkpoint={spec}" for spec in dict.fromkeys(c.spec for c in summary.checkpoints)
+    ]
+    return shlex.join(["pytest", nodeid, *options])
+
+
+def width(text: str) -> int:
+    """Columns a text takes on a terminal: two for wide East Asian characters, none for marks.
+
+    Composed first: a decomposed Hangul syllable is three characters on the two columns of one.
+    """
+    return sum(map(_columns, unicodedata.normalize("NFC", text)))
+
+
+def padded(text: str, columns: int, *, right: bool = False) -> str:
+    """The text filled with spaces to a display width; `right` puts them before it."""
+    space = " " * (columns - width(text))
+    return space + text if right else text + space
+
+
+def listed(words: Iterable[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`."""
+    words = list(words)
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {count(rest)} more" if rest > 0 else "")
+
+
+def _hundredfold(fraction: float) -> float:
+    # Rounding first and adding zero keeps a tiny negative number from printing as -0.00.
+    return round(fraction * 100, 2) + 0.0
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _setting(value: JSON) -> str:
+    return "none" if value is None else str(value)

@@ -1,0 +1,128 @@
+"""From the outcomes of trials to the table of samples, and from the table to scores."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .intervals import (
+    Interval,
+    Partition,
+    cluster_standard_error,
+    partition,
+    t_interval,
+    wilson_interval,
+)
+from .score import Reducer, SampleValues, Score
+
+
+@dataclass(frozen=True, slots=True)
+class TrialValue:
+    """What one scored trial came to. Errors and skipped samples have none.
+
+    Attributes:
+        sample: content hash of the sample.
+        cluster: name of its cluster.
+        trial: which of the sample's trials, from 0.
+        values: a value for each k the benchmark function was called with, or one value.
+    """
+
+    sample: str
+    cluster: str
+    trial: int
+    values: tuple[float, ...]
+
+
+def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> SampleValues:
+    """One row a sample, its trials reduced.
+
+    The table is the same whatever order the trials come in: rows are sorted by sample hash and a
+    sample's trials by number. A trial that comes twice was run again: the later one counts.
+
+    Raises:
+        ValueError: a trial does not have as many values as the reducer has k.
+    """
+    width = len(reducer.ks) or 1
+    by_sample: dict[str, dict[int, tuple[float, ...]]] = defaultdict(dict)
+    cluster_of: dict[str, str] = {}
+    for outcome in trials:
+        if len(outcome.values) != width:
+            raise ValueError(
+                f"trial {outcome.trial} of sample {outcome.sample} of {benchmark} has "
+                f"{len(outcome.values)} values where {width} are expected"
+            )
+        by_sample[outcome.sample][outcome.trial] = outcome.values
+        cluster_of[outcome.sample] = outcome.cluster
+    samples = tuple(sorted(by_sample))
+    metrics = reducer.metrics(benchmark)
+    values = np.full((len(samples), len(metrics)), np.nan)
+    for row, sample in enumerate(samples):
+        rows = by_sample[sample]
+        # numpy turns the None of a metric that does not exist into NaN.
+        values[row] = reducer.reduce([rows[trial] for trial in sorted(rows)])
+    return SampleValues(metrics, samples, tuple(cluster_of[name] for name in samples), values)
+
+
+def trials_per_sample(trials: Iterable[TrialValue]) -> tuple[int, int] | None:
+    """The smallest and the largest number of trials that a sample has; None without trials."""
+    counts: dict[str, set[int]] = defaultdict(set)
+    for outcome in trials:
+        counts[outcome.sample].add(outcome.trial)
+    sizes = [len(seen) for seen in counts.values()]
+    return (min(sizes), max(sizes)) if sizes else None
+
+
+def fold(table: SampleValues) -> tuple[Score, ...]:
+    """The score of each metric of a table.
+
+    A metric exists only when every sample has a value of it: the mean over those that happen to
+    have enough trials would be another, easier or harder, benchmark.
+    """
+    groups = partition(table.clusters)
+    return tuple(
+        _score(metric, table.values[:, column], groups)
+        for column, metric in enumerate(table.metrics)
+    )
+
+
+def _score(metric: str, values: NDArray[np.float64], groups: Partition) -> Score:
+    n = len(values)
+    if not n:
+        return Score(metric, None, 0, 0, reason="no sample was scored")
+    missing = int(n - np.isfinite(values).sum())
+    if missing:
+        why = "too few trials, or a value that is no finite number"
+        reason = f"{metric} does not exist for {missing:,} of {n:,} samples: {why}"
+        return Score(metric, None, n - missing, groups.clusters, reason=reason)
+    value = float(values.mean())
+    standard_error = cluster_standard_error(values, groups)
+    interval, method = _interval(value, standard_error, values, groups)
+    reason = "" if standard_error is not None else "one cluster has no standard error"
+    return Score(metric, value, n, groups.clusters, standard_error, interval, method, reason)
+
+
+def _interval(
+    value: float, standard_error: float | None, values: NDArray[np.float64], groups: Partition
+) -> tuple[Interval | None, str]:
+    """The 95% interval and the name of its method.
+
+    Wilson over independent 0/1 samples. Otherwise the t interval, kept within 0 and 1 when every
+    value is: a share cannot leave them. When all 0/1 samples of several clusters agree, nothing
+    varies between clusters and the t interval would have no width; it would claim certainty, so
+    Wilson's is taken with the clusters as the n.
+    """
+    binary = bool(((values == 0) | (values == 1)).all())
+    if binary and groups.independent:
+        return wilson_interval(value, len(values)), "wilson"
+    if standard_error is None:
+        return None, ""
+    if binary and value in (0.0, 1.0):
+        return wilson_interval(value, groups.clusters), "wilson"
+    low, high = t_interval(value, standard_error, groups.degrees_of_freedom)
+    if values.min() >= 0 and values.max() <= 1:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return (low, high), "cluster-t"

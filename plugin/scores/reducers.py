@@ -1,0 +1,151 @@
+"""Reducers: fold the trials of one sample into its value of each metric.
+
+Each is a small frozen value; a benchmark names one of them in `score=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import comb, fsum
+
+from ..errors import CkptbenchError
+from .score import Reducer
+
+
+def estimate_pass_at_k(n: int, c: int, k: int) -> float | None:
+    """The unbiased estimate of pass@k from n trials of which c passed.
+
+    `1 - C(n-c, k) / C(n, k)`: one minus the share of the subsets of k trials in which none
+    passed (Chen et al. 2021, "Evaluating Large Language Models Trained on Code", equation 1).
+    The binomial coefficients are exact integers and are divided once, so nothing overflows or
+    cancels and the result is the float nearest to the true value.
+
+    Returns:
+        The estimate, or None when k > n: it does not exist for so few trials.
+
+    Raises:
+        ValueError: not `0 <= c <= n`, or `k < 1`.
+    """
+    if not 0 <= c <= n or k < 1:
+        raise ValueError(f"pass@k needs 0 <= c <= n and k >= 1, not n={n}, c={c}, k={k}")
+    if k > n:
+        return None
+    subsets = comb(n, k)
+    return (subsets - comb(n - c, k)) / subsets
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Was the answer among the first k? Several trials of one sample are averaged.
+
+    Attributes:
+        ks: the values of k; the benchmark function is called with each.
+    """
+
+    ks: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _check_ks(self.ks, "top_k")
+
+    def with_ks(self, ks: tuple[int, ...]) -> TopK:
+        """The same question for other values of k."""
+        return replace(self, ks=ks)
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        """`real@1`, `real@5` ... for benchmark `real`."""
+        return tuple(f"{benchmark}@{k}" for k in self.ks)
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """The mean over the trials for each k; None for each when there is no trial."""
+        if not trials:
+            return (None,) * len(self.ks)
+        return tuple(_mean(column) for column in zip(*trials, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PassAtK:
+    """Would one of k trials pass? A trial passes at the value 1.0.
+
+    Attributes:
+        at: the values of k. The benchmark function does not see them: it judges one trial.
+    """
+
+    at: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _check_ks(self.at, "pass_at_k")
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """Empty: a trial is judged once, whatever k is."""
+        return ()
+
+    def with_ks(self, ks: tuple[int, ...]) -> PassAtK:
+        """The same question for other values of k."""
+        return replace(self, at=ks)
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        """`pass@1`, `pass@5` ..., the field's own names, whatever the benchmark."""
+        return tuple(f"pass@{k}" for k in self.at)
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """The estimate for each k; None where k is larger than the number of trials."""
+        passed = sum(1 for (value,) in trials if value >= 1.0)
+        return tuple(estimate_pass_at_k(len(trials), passed, k) for k in self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of the trials' values.
+
+    Attributes:
+        name: name of the metric; the benchmark's own name when it is None.
+    """
+
+    name: str | None = None
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """Empty: a mean has no k."""
+        return ()
+
+    def with_ks(self, ks: tuple[int, ...]) -> Mean:
+        """Itself: a mean has no k."""
+        return self
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        """The one metric's name."""
+        return (self.name or benchmark,)
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """The mean, or None when there is no trial."""
+        return (_mean([value for (value,) in trials]) if trials else None,)
+
+
+def top_k(*ks: int) -> Reducer:
+    """Real@K, LAMBADA@1: was the answer among the first k? `k` is 1 and 5 by default."""
+    return TopK(ks or (1, 5))
+
+
+def pass_at_k(*ks: int) -> Reducer:
+    """Pass@K over the trials of a problem. `k` is 1, 5 and 10 by default."""
+    return PassAtK(ks or (1, 5, 10))
+
+
+def mean(metric_name: str | None = None) -> Reducer:
+    """The mean of a graded or 0/1 value, under the benchmark's name or the given one."""
+    return Mean(metric_name)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def _check_ks(ks: tuple[int, ...], where: str) -> None:
+    if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
+        raise CkptbenchError(
+            f"the values of k are {', '.join(map(str, ks)) or 'missing'}",
+            where=where,
+            remedy="Give one or more different whole numbers from 1, such as 1 and 5.",
+        )

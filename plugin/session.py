@@ -1,0 +1,287 @@
+"""The benchmarks of one pytest session: its options, its groups, its plan and its store."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from . import plan as planning
+from .answering import Answering, Block
+from .benchmark import Benchmark
+from .distribute import worker_number
+from .errors import CkptbenchError
+from .groups import CheckpointParam, Group, checkpoint_params
+from .items import SampleItem
+from .options import Options, check_names
+from .outcomes import Outcomes
+from .protocol import Protocol
+from .running import Runner, others_of
+from .store import FILE_NAME, PlannedItem, RunStore, earlier_runs
+
+if TYPE_CHECKING:
+    from .gate.baseline import Baseline
+    from .results import Summary
+
+KEY = pytest.StashKey["BenchSession"]()
+
+
+def session_of(config: pytest.Config) -> BenchSession:
+    """The benchmarks of a session."""
+    return config.stash[KEY]
+
+
+@dataclass(eq=False)
+class BenchSession:
+    """See the module.
+
+    Attributes:
+        worker: name of the pytest-xdist worker this process is; empty in the main process.
+        workers: how many workers the session has; 0 without pytest-xdist.
+        groups: what was collected, in order.
+        outcomes: what the items came to so far.
+        summary: what the run came to, once it is over.
+        failure: why its files could not be written; empty when they were.
+        baseline: what it is compared with.
+    """
+
+    config: pytest.Config
+    options: Options
+    worker: str = ""
+    workers: int = 0
+    checkpoints: tuple[CheckpointParam, ...] = ()
+    groups: list[Group] = field(default_factory=list)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    summary: Summary | None = None
+    failure: str = ""
+    notes: tuple[str, ...] = ()
+    baseline: Baseline | None = None
+    started: float = field(default_factory=time.time)
+    pytest_session: Any = None
+    runner: Runner | None = None
+    token: str = field(default_factory=lambda: uuid4().hex)
+    _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _answering: Answering | None = None
+    _store: RunStore | None = None
+
+    @classmethod
+    def begin(
+        cls, config: pytest.Config, options: Options, workerinput: Mapping[str, Any]
+    ) -> BenchSession:
+        """Start a session, as the main process or as a worker of it."""
+        return cls(
+            config,
+            options,
+            worker=workerinput.get("workerid", ""),
+            workers=workerinput.get("workercount", 0),
+            checkpoints=checkpoint_params(options.checkpoint),
+            **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
+        )
+
+    @property
+    def run_folder(self) -> Path:
+        """`results/<run-id>`, below pytest's invocation directory unless absolute."""
+        return self.config.invocation_params.dir / self.options.results_dir / self.options.run_id
+
+    @property
+    def started_iso(self) -> str:
+        return datetime.fromtimestamp(self.started).astimezone().isoformat(timespec="seconds")
+
+    @property
+    def asks(self) -> bool:
+        """Whether the session, in this process or its workers, planned to ask anything."""
+        return (self.run_folder / FILE_NAME).exists() and self.store.token() == self.token
+
+    # Collecting
+
+    def protocols_of(self, found: Benchmark) -> tuple[Protocol, ...]:
+        """The protocols a benchmark is asked by; the first one's scores are gated.
+
+        Raises:
+            CkptbenchError: `--protocol` names one that the benchmark does not have.
+        """
+        known = {protocol.name: protocol for protocol in found.protocols}
+        self._benchmarks[found.name] = tuple(known)
+        chosen = self.options.protocol.get(found.name)
+        if chosen is None:
+            return found.protocols
+        only_this = replace(self.options, k={}, protocol={found.name: chosen})
+        check_names(only_this, self._benchmarks)
+        return tuple(known[name] for name in chosen)
+
+    def arrange(self, items: list[pytest.Item]) -> None:
+        """Put items in running order: one checkpoint after the other, longest first in a group.
+
+        An order that somebody chose (failed first, shuffled) is kept as it is.
+        """
+        sample_items = [item for item in items if isinstance(item, SampleItem)]
+        if not sample_items:
+            return
+        if len(self.checkpoints) > 1:
+            places = {c: i for i, c in enumerate(self.checkpoints)}
+            items.sort(
+                key=lambda i: places.get(i.group.checkpoint, 0) if isinstance(i, SampleItem) else -1
+            )
+        chosen = any(
+            self.config.getoption(name, None)
+            for name in ("failedfirst", "newfirst", "stepwise", "lf")
+        )
+        if chosen or not _in_collected_order(sample_items):
+            return
+        groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
+        lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in items]
+        items[:] = [items[p] for p in planning.longest_first(lengths, groups)]
+
+    def make_plan(self, items: list[pytest.Item]) -> None:
+        """Cut the final items into blocks, and keep the plan in the store."""
+        groups: list[int | None] = []
+        n = 0
+        for position, item in enumerate(items):
+            if isinstance(item, SampleItem):
+                item.position = position
+                n += 1
+            groups.append(item.group.index if isinstance(item, SampleItem) else None)
+        if not n:
+            return
+        # The items live as long as the session: the collector need not walk them again and again.
+        gc.freeze()
+        check_names(self.options, self._benchmarks)
+        size = planning.fair_size(n, self.workers) if self.workers else planning.BLOCK_SIZE
+        plan = planning.cut(groups, size)
+        if self.worker in ("", "gw0"):
+            self._keep_plan(items)
+        if not self.worker:
+            self.check_baseline()
+        self.runner = Runner(
+            self, others_of(self.config, self.config.pluginmanager.get_plugin("ckptbench"))
+        )
+        self._answering = Answering(
+            items,
+            plan,
+            self.store,
+            reuse=not self.options.no_resume,
+            progress=self._say_progress,
+            step=self._step,
+        )
+
+    def _step(self, number: int) -> int:
+        """How far ahead the next block of this process lies; 0 for a block of another worker's."""
+        if not self.workers:
+            return 1
+        home = planning.home_of(worker_number(self.worker), self.workers)
+        return self.workers if planning.home_of(number, self.workers) == home else 0
+
+    def check_baseline(self) -> None:
+        """Refuse to compare two protocols of one benchmark, before anything is asked.
+
+        Raises:
+            CkptbenchError: naming both protocols.
+        """
+        if self.baseline is None or self.options.update_baseline:
+            return
+        from .gate.baseline import check_protocol
+
+        for facts in self.store.groups():
+            if facts["primary"]:
+                check_protocol(self.baseline, facts["benchmark"], facts["protocol"])
+
+    def _keep_plan(self, items: list[pytest.Item]) -> None:
+        planned = [item for item in items if isinstance(item, SampleItem)]
+        self.store.write_plan(
+            self.token,
+            [group.facts() for group in self.groups],
+            (
+                PlannedItem(
+                    i.position,
+                    i.nodeid,
+                    i.group.index,
+                    i.sample.id,
+                    i.sample.hash,
+                    i.sample.cluster,
+                    i.trial,
+                )
+                for i in planned
+            ),
+            {i.sample.hash: i.sample.fields for i in planned}.items(),
+        )
+
+    # Answering
+
+    @property
+    def store(self) -> RunStore:
+        """The run's store, opened when it is first needed."""
+        if self._store is None:
+            folder = self.run_folder
+            earlier = () if self.options.no_resume else earlier_runs(folder.parent, folder.name)
+            self._store = RunStore(folder, earlier=earlier)
+        return self._store
+
+    @property
+    def answering(self) -> Answering:
+        """What gives items their responses, once the plan is made."""
+        if self._answering is None:
+            raise CkptbenchError("no plan was made", remedy="is collection finished?")
+        return self._answering
+
+    def _say_progress(self, block: Block) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or self.worker or reporter.verbosity < 0:
+            return
+        waited = time.monotonic() - block.started if block.started else 0.0
+        total = len(block.items)
+        line = f"{block.group.title}: {block.answered:,} of {total:,} answered, {waited:.0f} s"
+        if reporter.isatty:
+            reporter.rewrite(line, erase=True)
+        elif waited >= self._next_word_s:
+            self._next_word_s = max(10.0, 2 * waited)
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+    _next_word_s: float = 5.0
+
+    # The end
+
+    def finish(self, exit_status: int, others_failed: bool) -> int:
+        """Stop answering; in the main process, conclude the run.
+
+        Returns:
+            What pytest should exit with.
+        """
+        if self._answering is not None:
+            self._answering.close()
+            self._answering = None
+        stopped_before = exit_status > 1 and not self.outcomes.by_nodeid
+        if self.worker or stopped_before or not self.asks:
+            return exit_status
+        from .ending import conclude_session
+
+        try:
+            self.summary = conclude_session(self, exit_status, others_failed)
+        except CkptbenchError as error:
+            self.failure = str(error)
+            return exit_status if exit_status > 1 else 1
+        return self.summary.exit_status
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
+def _in_collected_order(items: list[SampleItem]) -> bool:
+    order = [(item.group.index, item.order) for item in items]
+    return all(a <= b for a, b in pairwise(order))
+
+
+def _length(item: SampleItem) -> int:
+    text = item.sample.fields.get("text")
+    return len(text) if isinstance(text, str) else 0

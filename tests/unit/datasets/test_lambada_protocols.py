@@ -1,0 +1,55 @@
+"""The protocols of LAMBADA@1: the blank is what is filled."""
+
+from __future__ import annotations
+
+import pytest
+from ckptbench.fixtures.datasets.lambada_protocols import CHOICE, MLM_WHOLE_WORD, PROTOCOLS
+from ckptbench.protocol import Asking, Protocol
+from ckptbench.samples import FillMask, Sample
+
+RAIN = Sample("r-1", {"text": "우산은 작았다. 비가 와서 _을 폈다.", "answer": "우산"})
+BOTH = Sample("r-2", {**RAIN.fields, "candidate": "양산"})
+
+
+def test_their_names() -> None:
+    assert [p.name for p in PROTOCOLS] == ["lambada/mlm-whole-word", "lambada/choice"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.way)
+def test_the_blank_is_filled_and_never_an_earlier_appearance(protocol: Protocol) -> None:
+    request = protocol.ask(BOTH, Asking())
+    assert request.text == "우산은 작았다. 비가 와서 우산을 폈다."
+    assert request.span == (15, 17)
+    assert request.text[slice(*request.span)] == request.word == "우산"
+
+
+@pytest.mark.parametrize("text", ["_은 비를 막는다.", "비를 막는 것은 _", "_"])
+def test_the_blank_may_stand_anywhere(text: str) -> None:
+    request = MLM_WHOLE_WORD.ask(Sample("r", {"text": text, "answer": "우산"}), Asking())
+    start, end = request.span
+    assert request.text[:start] + "_" + request.text[end:] == text
+
+
+def test_whole_word_is_greedy_and_has_one_candidate() -> None:
+    request = MLM_WHOLE_WORD.ask(RAIN, Asking())
+    assert (request.masks, request.beam, request.top) == ("word", 1, 1)
+    assert request.options == ()
+    assert request.keep is None
+
+
+def test_the_candidate_does_not_change_what_whole_word_asks() -> None:
+    assert MLM_WHOLE_WORD.ask(BOTH, Asking()) == MLM_WHOLE_WORD.ask(RAIN, Asking())
+
+
+def test_choice_sets_the_answer_against_the_candidate() -> None:
+    request = CHOICE.ask(BOTH, Asking())
+    assert isinstance(request, FillMask)
+    assert request.options == ("우산", "양산")
+    assert request.word == "우산"
+    assert request.top == 2
+
+
+def test_choice_covers_rows_that_have_a_candidate() -> None:
+    assert CHOICE.covers(BOTH)
+    assert not CHOICE.covers(RAIN)
+    assert MLM_WHOLE_WORD.covers(RAIN)

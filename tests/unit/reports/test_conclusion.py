@@ -1,0 +1,154 @@
+"""The last line: what happened, the exit status, what to do next."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from ckptbench.reports.conclusion import conclude
+from ckptbench.results import Summary
+
+
+def run_with(make: SimpleNamespace, *verdicts: object, **others: object) -> Summary:
+    result = make.result("real/whole-word", make.score("real@1", 0.6), verdicts=verdicts)
+    return make.summary(make.checkpoint(result, baseline="best.json"), **others)
+
+
+def test_regressed(regressed: Summary) -> None:
+    conclusion = conclude(regressed)
+    assert conclusion.text == "regressed: real@1 fell by 4.20 %p (p = 0.0003): exit 1"
+    assert conclusion.level == "bad"
+
+
+def test_no_baseline(no_baseline: Summary) -> None:
+    conclusion = conclude(no_baseline)
+    assert conclusion.text == (
+        "no baseline: give --baseline=FILE to compare, --update-baseline to write one: exit 0"
+    )
+    assert conclusion.level == "warning"
+
+
+def test_a_first_baseline_was_written(make: SimpleNamespace) -> None:
+    first = make.result("real/whole-word", make.score("real@1", 0.6))
+    run = make.summary(make.checkpoint(first), baseline_written="best.json")
+    assert conclude(run).text == ("no baseline to compare with yet: exit 0; best.json was written")
+
+
+def test_incomplete_says_how_to_go_on(incomplete: Summary) -> None:
+    conclusion = conclude(incomplete)
+    assert conclusion.text == (
+        "incomplete: 3 errors, 17 not run: exit 1; "
+        "the same command with --run-id=20250102_030405_67 asks only what is missing"
+    )
+    assert conclusion.level == "bad"
+
+
+def test_unchanged(make: SimpleNamespace) -> None:
+    run = run_with(make, make.verdict("unchanged", make.paired("real@1", 0.6, 0.605)))
+    assert conclude(run).text == (
+        "unchanged: 1 metric compared with best.json, none fell by more than its tolerance: exit 0"
+    )
+    assert conclude(run).level == "good"
+
+
+def test_improved(make: SimpleNamespace) -> None:
+    run = run_with(make, make.verdict("improved", make.paired("real@1", 0.6, 0.55, p_value=0.01)))
+    assert conclude(run).text == (
+        "improved: real@1 rose by 5.00 %p (p = 0.0100); nothing fell below best.json: exit 0; "
+        "--update-baseline makes this the baseline"
+    )
+
+
+def test_inconclusive_passes_by_default_and_fails_a_strict_gate(make: SimpleNamespace) -> None:
+    verdict = make.verdict("inconclusive", make.paired("real@1", 0.6, 0.62), p_adjusted=0.21)
+    sentence = (
+        "inconclusive: real@1 fell by 2.00 %p (p = 0.2100), "
+        "and only 2.41 %p would be seen here: exit"
+    )
+    lenient = conclude(run_with(make, verdict))
+    assert lenient.text == f"{sentence} 0; ask more samples to see less"
+    assert lenient.level == "warning"
+    strict = conclude(run_with(make, verdict, gate="strict", exit_status=1))
+    assert strict.text == f"{sentence} 1 (--gate=strict); ask more samples to see less"
+    assert strict.level == "bad"
+
+
+def test_suspicious(make: SimpleNamespace) -> None:
+    verdict = make.verdict("suspicious", make.paired("real@1", 0.9, 0.6, p_value=0.0))
+    conclusion = conclude(run_with(make, verdict))
+    assert conclusion.text == (
+        "suspicious: real@1 rose by 30.00 %p (p < 0.0001), "
+        "and a broken scorer rises too: read some answers: exit 0"
+    )
+    assert conclusion.level == "warning"
+
+
+def test_a_point_comparison_is_not_called_tested(make: SimpleNamespace) -> None:
+    run = run_with(make, make.verdict("inconclusive", make.point("real@1", 0.6, 0.64)))
+    assert conclude(run).text == (
+        "inconclusive: real@1 fell by 4.00 %p (not tested): exit 0; "
+        "a baseline that holds samples can be tested"
+    )
+
+
+def test_a_gate_that_is_off_says_so(make: SimpleNamespace) -> None:
+    verdict = make.verdict("regressed", make.paired("real@1", 0.6, 0.7), p_adjusted=0.0001)
+    run = run_with(make, verdict, gate="off")
+    assert conclude(run).text == (
+        "regressed: real@1 fell by 10.00 %p (p = 0.0001): exit 0 (--gate=off)"
+    )
+
+
+def test_a_failure_that_is_not_the_gates_is_not_blamed_on_a_score(make: SimpleNamespace) -> None:
+    verdict = make.verdict("unchanged", make.paired("real@1", 0.6, 0.6))
+    run = run_with(make, verdict, exit_status=1)
+    assert conclude(run).text.endswith("tolerance: exit 1, because other tests failed")
+    assert conclude(run).level == "good"
+
+
+def test_an_interrupted_run(make: SimpleNamespace, incomplete: Summary) -> None:
+    run = make.summary(*incomplete.checkpoints, complete=False, exit_status=2)
+    assert conclude(run).text.startswith(
+        "incomplete: 3 errors, 17 not run: exit 2 (interrupted); the same command"
+    )
+
+
+def test_nothing_in_common_with_the_baseline(make: SimpleNamespace) -> None:
+    verdict = make.verdict("incomplete", "real@1", "nothing to compare")
+    run = run_with(make, verdict, exit_status=1)
+    assert conclude(run).text == "incomplete: nothing to compare: exit 1"
+
+
+def test_a_run_that_scored_nothing(make: SimpleNamespace) -> None:
+    run = make.summary(complete=False, exit_status=1)
+    assert conclude(run).text == "incomplete: nothing was scored: exit 1"
+
+
+def test_several_checkpoints_are_named_and_the_first_three_told(make: SimpleNamespace) -> None:
+    checkpoints = [
+        make.checkpoint(
+            make.result(
+                "real/whole-word",
+                make.score("real@1", 0.5),
+                verdicts=(
+                    make.verdict("regressed", make.paired("real@1", 0.5, 0.6), p_adjusted=0.001),
+                ),
+            ),
+            name=f"checkpoint-{step}",
+            baseline="best.json",
+        )
+        for step in (100, 200, 300, 400, 500)
+    ]
+    assert conclude(make.summary(*checkpoints, exit_status=1)).text == (
+        "regressed: checkpoint-100 real@1 fell by 10.00 %p (p = 0.0010), "
+        "checkpoint-200 real@1 fell by 10.00 %p (p = 0.0010), "
+        "checkpoint-300 real@1 fell by 10.00 %p (p = 0.0010) and 2 more: exit 1"
+    )
+
+
+def test_a_protocol_shown_beside_the_gated_one_decides_nothing(make: SimpleNamespace) -> None:
+    fell = make.verdict("regressed", make.paired("real@1", 0.5, 0.6), p_adjusted=0.001)
+    beside = make.result("real/origin", make.score("real@1", 0.5), primary=False, verdicts=(fell,))
+    run = make.summary(make.checkpoint(beside, baseline="best.json"))
+    assert conclude(run).text == (
+        "nothing was compared: no score of this run is in best.json: exit 0"
+    )

@@ -1,0 +1,260 @@
+"""The files a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+import math
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ckptbench.errors import CkptbenchError
+from ckptbench.reports.files import (
+    eval_results,
+    safe_name,
+    sample_row,
+    write_reports,
+    write_samples,
+)
+from ckptbench.reports.json_report import json_report_part
+from ckptbench.reports.plain import as_json, one_line
+from ckptbench.results import CompositeResult, Summary
+from ckptbench.samples import Failed, Filled, Sample
+
+
+def strict(path: Path) -> Any:
+    """A file's JSON; NaN and Infinity are refused, as the JSON standard refuses them."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} in {path}")
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def test_a_run_leaves_the_summary_a_file_a_checkpoint_and_a_file_a_benchmark(
+    regressed: Summary, tmp_path: Path
+) -> None:
+    written = write_reports(tmp_path, regressed)
+    assert [path.name for path in written] == [
+        "summary.json",
+        "checkpoint-655_eval_results.json",
+        "real_results.json",
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(p.name for p in written)
+
+
+def test_summary_json_holds_fractions_in_a_fixed_order(regressed: Summary, tmp_path: Path) -> None:
+    write_reports(tmp_path, regressed)
+    value = strict(tmp_path / "summary.json")
+    assert list(value)[:4] == ["format", "run_id", "started", "seconds"]
+    assert value["format"] == "ckptbench.summary/1"
+    benchmark = value["checkpoints"][0]["benchmarks"][0]
+    assert benchmark["scores"][0]["value"] == 0.6355
+    assert benchmark["verdicts"][0]["comparison"]["interval"] == pytest.approx([-0.062, -0.022])
+    assert list(value["checkpoints"][0]["settings"]) == ["dtype", "seq_len"]
+
+
+def test_the_json_report_part_is_the_object_of_summary_json(
+    regressed: Summary, tmp_path: Path
+) -> None:
+    write_reports(tmp_path, regressed)
+    assert json.loads(json.dumps(json_report_part(regressed))) == strict(tmp_path / "summary.json")
+
+
+def test_the_eval_results_of_a_checkpoint(make: SimpleNamespace) -> None:
+    composite = CompositeResult({"real@1": 1.0}, make.score("score", 0.6314))
+    checkpoint = make.checkpoint(
+        make.result("real/origin", make.score("real@1", 0.9), primary=False),
+        make.result("real/whole-word", make.score("real@1", 0.6778), make.score("real@5", 0.8244)),
+        make.result("lambada/mlm-whole-word", make.score("lambada@1", 0.3767)),
+        composite=composite,
+    )
+    assert eval_results(checkpoint) == {
+        "checkpoint": "checkpoint-655",
+        "seq_len": 512,
+        "coref_samples": 200,
+        "real1": 0.6778,
+        "real5": 0.8244,
+        "lambada_top1": 0.3767,
+        "score": 0.6314,
+        "eval_seconds": 12.34,
+    }
+
+
+def test_what_was_not_measured_is_null(make: SimpleNamespace) -> None:
+    assert eval_results(make.checkpoint(settings={}, seconds=0.5)) == {
+        "checkpoint": "checkpoint-655",
+        "seq_len": None,
+        "coref_samples": None,
+        "real1": None,
+        "real5": None,
+        "lambada_top1": None,
+        "score": None,
+        "eval_seconds": 0.5,
+    }
+
+
+def test_a_benchmark_file_holds_every_checkpoint_and_protocol(
+    make: SimpleNamespace, tmp_path: Path
+) -> None:
+    real = make.result("real/whole-word", make.score("real@1", 0.5))
+    beside = make.result("real/origin", make.score("real@1", 0.6), primary=False)
+    lambada = make.result("lambada/choice", make.score("lambada@1", 0.7))
+    write_reports(
+        tmp_path,
+        make.summary(
+            make.checkpoint(real, beside, name="a"),
+            make.checkpoint(lambada, name="b"),
+            make.checkpoint(real, name="c"),
+        ),
+    )
+    value = strict(tmp_path / "real_results.json")
+    assert {
+        checkpoint["checkpoint"]: [result["protocol"] for result in checkpoint["protocols"]]
+        for checkpoint in value["checkpoints"]
+    } == {"a": ["real/whole-word", "real/origin"], "c": ["real/whole-word"]}
+    assert value["checkpoints"][0]["protocols"][0]["scores"][0]["value"] == 0.5
+
+
+def test_not_a_number_becomes_null_with_a_reason(make: SimpleNamespace, tmp_path: Path) -> None:
+    broken = make.paired("real@1", math.nan, 0.5)
+    infinite = make.score("real@5", 0.5, standard_error=math.inf, interval=(0.1, math.inf))
+    run = make.summary(
+        make.checkpoint(
+            make.result(
+                "real/whole-word",
+                make.score("real@1", math.nan),
+                infinite,
+                verdicts=(make.verdict("incomplete", broken, "3 errors"),),
+            ),
+            settings={"temperature": math.nan},
+        )
+    )
+    write_reports(tmp_path, run)
+    checkpoint = strict(tmp_path / "summary.json")["checkpoints"][0]
+    first, second = checkpoint["benchmarks"][0]["scores"]
+    assert (first["value"], first["interval"]) == (None, None)
+    assert first["reason"] == "the computed value is not a finite number"
+    assert (second["value"], second["standard_error"], second["interval"]) == (0.5, None, None)
+    verdict = checkpoint["benchmarks"][0]["verdicts"][0]
+    assert verdict["comparison"] is None
+    assert verdict["detail"] == "3 errors: the computed value is not a finite number"
+    assert checkpoint["settings"] == {"temperature": None}
+    assert strict(tmp_path / "checkpoint-655_eval_results.json")["real1"] is None
+
+
+def test_numpy_scalars_are_written_as_numbers() -> None:
+    values = {"a": np.float64(0.5), "b": np.int64(3), "c": np.bool_(True), "d": np.float32("nan")}
+    assert json.dumps(as_json(values)) == '{"a": 0.5, "b": 3, "c": true, "d": null}'
+
+
+def test_a_value_without_a_json_form_is_named() -> None:
+    with pytest.raises(TypeError, match="object has no JSON form"):
+        as_json({"a": object()})
+
+
+def test_a_sample_row_holds_the_question_the_outcome_and_the_response() -> None:
+    sample = Sample("boolq-7/2", {"text": "서울은 도시다.", "answer": "서울"}, cluster="boolq-7")
+    row = sample_row(
+        protocol="real/whole-word",
+        sample=sample,
+        nodeid="benchmarks/test_real_k.py::test_real_k[boolq-7/2]",
+        status="passed",
+        values={"real@1": 0.0, "real@5": 1.0},
+        response=Filled(("부산", "서울"), (-0.5, -math.inf), rank=2, masks=1),
+    )
+    assert row == {
+        "protocol": "real/whole-word",
+        "id": "boolq-7/2",
+        "hash": sample.hash,
+        "cluster": "boolq-7",
+        "trial": 0,
+        "nodeid": "benchmarks/test_real_k.py::test_real_k[boolq-7/2]",
+        "status": "passed",
+        "values": {"real@1": 0.0, "real@5": 1.0},
+        "fields": {"text": "서울은 도시다.", "answer": "서울"},
+        "response": {
+            "kind": "filled",
+            "candidates": ["부산", "서울"],
+            "logprobs": [-0.5, None],
+            "rank": 2,
+            "masks": 1,
+        },
+    }
+
+
+def test_a_sample_without_a_response_says_null() -> None:
+    sample = Sample("a", {"text": "t"})
+    facts: dict[str, Any] = {"protocol": "p/q", "sample": sample, "nodeid": "n", "values": {}}
+    assert sample_row(status="not_run", response=None, **facts)["response"] is None
+    assert sample_row(status="error", response=Failed("NaN"), **facts)["response"] == {
+        "kind": "failed",
+        "reason": "NaN",
+        "detail": "",
+    }
+
+
+def test_sample_rows_are_written_one_a_line(tmp_path: Path) -> None:
+    rows = [{"id": "가", "text": "two\nlines \u2028 and \x85 more"}, {"id": "나", "values": (1.0,)}]
+    path = write_samples(tmp_path, "runs/x", "real", rows)
+    assert path == tmp_path / "samples" / safe_name("runs/x") / "real.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [rows[0], {"id": "나", "values": [1.0]}]
+    assert lines[0].startswith('{"id": "가"')
+
+
+def test_sample_rows_are_never_held_together(tmp_path: Path) -> None:
+    def rows() -> Iterator[dict[str, str]]:
+        for number in range(2_000):
+            yield {"id": str(number), "text": "x" * 5_000}
+
+    tracemalloc.start()
+    try:
+        path = write_samples(tmp_path, "a", "real", rows())
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size > 10_000_000
+    assert peak_bytes < 1_000_000
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_what_was_written_stays(
+    regressed: Summary, tmp_path: Path
+) -> None:
+    (tmp_path / "checkpoint-655_eval_results.json").mkdir()
+    with pytest.raises(CkptbenchError, match=r"checkpoint-655_eval_results\.json: "):
+        write_reports(tmp_path, regressed)
+    assert strict(tmp_path / "summary.json")["run_id"] == "20250102_030405_67"
+
+
+@pytest.mark.parametrize("name", ["checkpoint-655", "real", "한국어-모델", "lm_eval.kmmlu"])
+def test_a_safe_name_stays_as_it_is(name: str) -> None:
+    assert safe_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../../etc/passwd", "-rf", "a b", "C:\\x", "a\0b"])
+def test_an_unsafe_name_becomes_one_plain_component(name: str) -> None:
+    safe = safe_name(name)
+    assert safe
+    assert not safe.startswith((".", "-"))
+    assert not set(safe) & set('/\\:\0 "*?<>|')
+
+
+def test_different_names_stay_different_and_fit_a_file_system() -> None:
+    names = ["a/b", "a_b", "a b", "../a_b", "모" * 200, "모" * 201]
+    safe = [safe_name(name) for name in names]
+    assert len(set(safe)) == len(names)
+    assert max(len(f"{name}_eval_results.json".encode()) for name in safe) <= 255
+
+
+def test_a_line_has_one_line_end() -> None:
+    assert one_line({"a": "b\nc"}) == '{"a": "b\\nc"}\n'
+
+
+def test_a_line_of_values_that_are_not_plain_json() -> None:
+    assert one_line({"a": math.inf, "b": np.int64(1)}) == '{"a": null, "b": 1}\n'

@@ -1,0 +1,114 @@
+"""Numbers and facts as people read them."""
+
+from __future__ import annotations
+
+import unicodedata
+from types import SimpleNamespace
+
+import pytest
+
+from ckptbench.reports import words
+from ckptbench.results import Coverage, Summary
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (words.percent(0.6778), "67.78%"),
+        (words.percent(1.0), "100.00%"),
+        (words.percent(None), "-"),
+        (words.points(-0.0131), "-1.31 %p"),
+        (words.points(0.042), "+4.20 %p"),
+        (words.points(-0.00001), "+0.00 %p"),
+        (words.size(-0.042), "4.20 %p"),
+        (words.size(None), "-"),
+        (words.percent_interval((0.6588, 0.6962)), "[65.88, 69.62]"),
+        (words.points_interval((-0.021, 0.0054)), "[-2.10, +0.54]"),
+        (words.points_interval(None), "-"),
+        (words.probability(0.00117), "p = 0.0012"),
+        (words.probability(0.0000249), "p < 0.0001"),
+        (words.counted(1, "error"), "1 error"),
+        (words.counted(2400, "error"), "2,400 errors"),
+        (words.listed(["a", "b", "c", "d", "e"]), "a, b, c and 2 more"),
+        (words.listed(["a", "b"]), "a, b"),
+    ],
+)
+def test_numbers(said: str, expected: str) -> None:
+    assert said == expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (Coverage(2400, 2400), "2,400 of 2,400 scored"),
+        (
+            Coverage(2400, 2377, {"too_long": 3, "first_mention_out_of_window": 17}, 2, 1),
+            "2,377 of 2,400 scored, 20 skipped (17 first_mention_out_of_window, 3 too_long), "
+            "2 errors, 1 not run",
+        ),
+        (Coverage(4, 4, reachable=3), "4 of 4 scored, 3 reachable (75.00%)"),
+        (Coverage(4, 0, errors=4, reachable=0), "0 of 4 scored, 4 errors, 0 reachable"),
+    ],
+)
+def test_coverage_names_only_what_is_there(facts: Coverage, expected: str) -> None:
+    assert words.coverage(facts) == expected
+
+
+def test_korean_takes_two_columns_composed_or_decomposed() -> None:
+    assert words.width("real@1") == 6
+    assert words.width("한국어@1") == 8
+    assert words.width(unicodedata.normalize("NFD", "한국어@1")) == 8
+    assert words.padded("한국", 6) == "한국  "
+    assert words.padded("한국", 6, right=True) == "  한국"
+
+
+def test_a_flip_is_asked_again_by_a_command_that_a_shell_takes_as_it_is(
+    make: SimpleNamespace,
+) -> None:
+    run = make.summary(make.checkpoint(spec="runs/한국어 모델"))
+    command = words.rerun_command(run, "benchmarks/test_real_k.py::test_real_k[문단-003-2]")
+    assert command == (
+        "pytest 'benchmarks/test_real_k.py::test_real_k[문단-003-2]' "
+        "'--checkpoint=runs/한국어 모델'"
+    )
+
+
+def test_a_run_of_several_checkpoints_names_each_spec_once(make: SimpleNamespace) -> None:
+    # A glob is one spec; without all of them the items would have other ids.
+    run = make.summary(
+        make.checkpoint(name="a", spec="runs/*"),
+        make.checkpoint(name="b", spec="runs/*"),
+        make.checkpoint(name="c", spec="demo-mlm"),
+    )
+    assert words.rerun_command(run, "t.py::t[a-1]") == (
+        "pytest 't.py::t[a-1]' '--checkpoint=runs/*' --checkpoint=demo-mlm"
+    )
+
+
+def test_stated_options_make_the_same_items_again(make: SimpleNamespace) -> None:
+    run = make.summary(
+        make.checkpoint(), rerun_options=("--checkpoint=demo-mlm", "--real-data=boolq.jsonl")
+    )
+    assert words.rerun_command(run, "t.py::t[1]") == (
+        "pytest 't.py::t[1]' --checkpoint=demo-mlm --real-data=boolq.jsonl"
+    )
+
+
+def test_a_comparison_says_over_what_it_was_made(make: SimpleNamespace) -> None:
+    scores = [make.score("real@1", 0.5, n=200), make.score("real@5", 0.7, n=200)]
+    partly = [
+        make.verdict("unchanged", make.paired("real@1", 0.5, 0.5, n=120)),
+        make.verdict("unchanged", make.paired("real@5", 0.7, 0.7, n=120)),
+    ]
+    assert words.comparison_notes(make.result("real/w", *scores, verdicts=tuple(partly))) == (
+        "real@1, real@5: compared over the 120 of 200 samples that the baseline holds too",
+    )
+    numbers = [make.verdict("unchanged", make.point("real@1", 0.5, 0.5))]
+    assert words.comparison_notes(make.result("real/w", *scores, verdicts=tuple(numbers))) == (
+        "real@1: point comparison, not tested: the baseline states no n",
+    )
+
+
+def test_flips_are_counted_by_the_comparison_or_else_by_the_list(regressed: Summary) -> None:
+    result = regressed.checkpoints[0].benchmarks[0]
+    assert words.flips_heading(result) == "flips at real@1: 12 lost, 3 won"

@@ -1,0 +1,148 @@
+"""The composite: weights, value and joint interval."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from ckptbench.errors import CkptbenchError
+from ckptbench.scores.composite import DEFAULT_WEIGHTS, check_weights, composite, weighted_mean
+from ckptbench.scores.fold import fold
+from ckptbench.scores.score import SampleValues, Score
+
+ONLY = {"m": 1.0}
+
+
+def table(metrics: tuple[str, ...], values: np.ndarray) -> SampleValues:
+    names = tuple(f"s{i}" for i in range(len(values)))
+    return SampleValues(metrics, names, names, values.astype(np.float64))
+
+
+def scores(*tables: SampleValues) -> dict[str, Score]:
+    return {score.metric: score for each in tables for score in fold(each)}
+
+
+@pytest.mark.parametrize(
+    ("real_1", "real_5", "lambada", "score"),
+    [
+        (0.6778, 0.8244, 0.3767, 0.6314),
+        (0.6675, 0.8142, 0.3700, 0.6223),
+        (0.6558, 0.8167, 0.3567, 0.6143),
+    ],
+)
+def test_check_figures(real_1: float, real_5: float, lambada: float, score: float) -> None:
+    values = {"real@1": real_1, "real@5": real_5, "lambada@1": lambada}
+    assert weighted_mean(values, DEFAULT_WEIGHTS) == pytest.approx(score, abs=5.1e-5)
+
+
+def test_a_composite_of_one_metric_has_that_metrics_error() -> None:
+    """72 of 164: 0.0389. Dividing the bootstrap's deviation again would give 0.00124 or so."""
+    one = table(("m",), np.array([[1.0]] * 72 + [[0.0]] * 92))
+    score = composite(scores(one), ONLY, [one])
+    assert score.value == pytest.approx(72 / 164)
+    assert score.standard_error == pytest.approx(0.0389, abs=0.0015)
+    assert score.interval == pytest.approx((0.363, 0.515), abs=0.008)
+    assert (score.metric, score.n, score.clusters) == ("score", 164, 164)
+    assert score.method == "cluster-bootstrap"
+
+
+def test_metrics_of_one_table_are_resampled_together_and_tables_independently() -> None:
+    rng = np.random.default_rng(0)
+    column = (rng.random((2_000, 1)) < 0.5).astype(float)
+    other = (rng.random((2_000, 1)) < 0.5).astype(float)
+    halves = {"a": 0.5, "b": 0.5}
+    together = table(("a", "b"), np.hstack([column, column]))
+    apart = [table(("a",), column), table(("b",), other)]
+    single = fold(together)[0].standard_error or 0.0
+    same = composite(scores(together), halves, [together])
+    two = composite(scores(*apart), halves, apart)
+    assert same.standard_error == pytest.approx(single, rel=0.06)
+    assert two.standard_error == pytest.approx(single / sqrt(2), rel=0.06)
+    assert (same.n, two.n) == (2_000, 4_000)
+
+
+def test_opposite_metrics_of_one_table_cancel() -> None:
+    column = (np.random.default_rng(1).random((500, 1)) < 0.5).astype(float)
+    both = table(("a", "b"), np.hstack([column, 1 - column]))
+    score = composite(scores(both), {"a": 0.5, "b": 0.5}, [both])
+    assert score.value == 0.5
+    assert score.standard_error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_clusters_are_drawn_whole() -> None:
+    values = np.repeat((np.random.default_rng(2).random((300, 1)) < 0.5).astype(float), 3, axis=0)
+    clusters = tuple(f"c{i // 3}" for i in range(900))
+    whole = SampleValues(ONLY_METRIC, tuple(f"s{i}" for i in range(900)), clusters, values)
+    score = composite(scores(whole), ONLY, [whole])
+    assert score.standard_error == pytest.approx(fold(whole)[0].standard_error, rel=0.08)
+    assert score.clusters == 300
+
+
+ONLY_METRIC = ("m",)
+
+
+def test_the_seed_fixes_the_interval() -> None:
+    one = table(ONLY_METRIC, np.random.default_rng(3).random((100, 1)))
+    parts = scores(one)
+    assert composite(parts, ONLY, [one], seed=1) == composite(parts, ONLY, [one], seed=1)
+    assert composite(parts, ONLY, [one], seed=1) != composite(parts, ONLY, [one], seed=2)
+
+
+def test_missing_parts_are_named() -> None:
+    real = table(("real@1", "real@5"), np.ones((4, 2)))
+    empty = table(("lambada@1",), np.ones((0, 1)))
+    score = composite(scores(real), DEFAULT_WEIGHTS, [real])
+    assert (score.value, score.reason) == (None, "lambada@1 was not measured")
+    score = composite(scores(real, empty), DEFAULT_WEIGHTS, [real, empty])
+    assert score.reason == "lambada@1 has no value (no sample was scored)"
+
+
+def test_a_weight_of_0_needs_no_part() -> None:
+    one = table(ONLY_METRIC, np.array([[1.0], [0.0]]))
+    assert composite(scores(one), {"m": 1.0, "gone": 0.0}, [one]).value == 0.5
+
+
+def test_one_cluster_has_no_error() -> None:
+    one = table(ONLY_METRIC, np.array([[1.0]]))
+    score = composite(scores(one), ONLY, [one])
+    assert (score.value, score.standard_error) == (1.0, None)
+    assert score.reason == "one cluster has no standard error"
+
+
+def test_a_metric_that_stands_in_two_tables_is_a_mistake() -> None:
+    one = table(ONLY_METRIC, np.ones((3, 1)))
+    with pytest.raises(ValueError, match="must be in one table"):
+        composite(scores(one), ONLY, [one, one])
+
+
+# Weights
+
+
+def test_the_default_weights_are_weights() -> None:
+    check_weights(DEFAULT_WEIGHTS, known=["real@1", "real@5", "lambada@1"])
+    check_weights({"a": 0.7, "b": 0.2, "c": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"a": 0.5, "b": 0.6}, "sum to 1.1, not 1"),
+        ({"a": 2.0, "b": 2.0}, r"In the same proportions: a=0.5, b=0.5\."),
+        ({}, "sum to 0, not 1"),
+        ({"a": 1.5, "b": -0.5}, "the weight of b is -0.5"),
+        ({"a": float("nan")}, "the weight of a is nan"),
+        ({"a": float("inf")}, "the weight of a is inf"),
+    ],
+)
+def test_weights_that_make_no_mean_are_refused(weights: dict[str, float], message: str) -> None:
+    with pytest.raises(CkptbenchError, match=message):
+        check_weights(weights)
+
+
+def test_an_unknown_metric_gets_the_nearest_known_one() -> None:
+    with pytest.raises(
+        CkptbenchError, match=r"unknown metric 'rael@1' \(did you mean 'real@1'\?\)"
+    ):
+        check_weights({"rael@1": 1.0}, known=["real@1", "lambada@1"])

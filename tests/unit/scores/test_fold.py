@@ -1,0 +1,135 @@
+"""From trials to the table of samples, and from the table to scores."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from ckptbench.scores import mean, pass_at_k, top_k
+from ckptbench.scores.fold import TrialValue, fold, tabulate, trials_per_sample
+from ckptbench.scores.score import SampleValues
+
+
+def table(values: list[float], clusters: str = "") -> SampleValues:
+    names = tuple(f"s{i}" for i in range(len(values)))
+    column = np.array(values, dtype=np.float64).reshape(-1, 1)
+    return SampleValues(("m",), names, tuple(clusters) or names, column)
+
+
+# tabulate
+
+
+def test_one_row_a_sample_sorted_by_hash() -> None:
+    trials = [TrialValue("b", "t1", 0, (0.0, 1.0)), TrialValue("a", "t1", 0, (1.0, 1.0))]
+    got = tabulate(trials, top_k(1, 5), "real")
+    assert got.metrics == ("real@1", "real@5")
+    assert got.samples == ("a", "b")
+    assert got.clusters == ("t1", "t1")
+    assert got.values.tolist() == [[1, 1], [0, 1]]
+
+
+def test_trials_of_a_sample_are_reduced_never_pooled() -> None:
+    """One problem passed 2 of 2, one 0 of 8: the mean over problems is 1/2, not 2/10."""
+    trials = [TrialValue("a", "a", i, (1.0,)) for i in range(2)]
+    trials += [TrialValue("b", "b", i, (0.0,)) for i in range(8)]
+    got = tabulate(trials, pass_at_k(1, 5), "humaneval")
+    pass_1, pass_5 = fold(got)
+    assert pass_1.value == 0.5
+    assert pass_5.value is None
+    assert "pass@5 does not exist for 1 of 2 samples" in pass_5.reason
+    assert trials_per_sample(trials) == (2, 8)
+
+
+def test_the_table_does_not_depend_on_the_order_trials_come_in() -> None:
+    trials = [
+        TrialValue(f"s{i}", f"c{i % 3}", trial, (0.1 * i + 0.01 * trial,))
+        for i in range(10)
+        for trial in range(5)
+    ]
+    shuffled = trials.copy()
+    Random(0).shuffle(shuffled)
+    first, second = tabulate(trials, mean(), "f1"), tabulate(shuffled, mean(), "f1")
+    assert (first.samples, first.clusters) == (second.samples, second.clusters)
+    assert np.array_equal(first.values, second.values)
+
+
+def test_a_trial_that_was_run_again_counts_once_the_later_time() -> None:
+    trials = [TrialValue("a", "a", 0, (0.0,)), TrialValue("a", "a", 0, (1.0,))]
+    assert tabulate(trials, mean(), "m").values.tolist() == [[1.0]]
+    assert trials_per_sample(trials) == (1, 1)
+
+
+def test_a_trial_with_the_wrong_number_of_values_is_refused() -> None:
+    with pytest.raises(ValueError, match="trial 0 of sample a of real has 1 values where 2"):
+        tabulate([TrialValue("a", "a", 0, (1.0,))], top_k(1, 5), "real")
+
+
+def test_no_trials_make_an_empty_table_and_scores_without_a_value() -> None:
+    scores = fold(tabulate([], top_k(1, 5), "real"))
+    assert [(s.metric, s.value, s.n, s.reason) for s in scores] == [
+        ("real@1", None, 0, "no sample was scored"),
+        ("real@5", None, 0, "no sample was scored"),
+    ]
+    assert trials_per_sample([]) is None
+
+
+# fold
+
+
+def test_independent_0_1_samples_have_wilsons_interval() -> None:
+    (score,) = fold(table([1.0] * 72 + [0.0] * 92))
+    assert (score.n, score.clusters, score.method) == (164, 164, "wilson")
+    assert score.value == pytest.approx(72 / 164)
+    assert score.standard_error == pytest.approx(0.0389, abs=5e-5)
+    assert score.interval == pytest.approx((0.3653, 0.5155), abs=5e-5)
+
+
+def test_clustered_samples_have_the_t_interval_of_their_clusters() -> None:
+    (score,) = fold(table([1, 1, 0, 1, 0, 0, 1, 0], "aabbccdd"))
+    # Mean 0.5, cluster deviations 1, 0, -1, 0: 4/3 * 2 = 2.667.
+    assert (score.n, score.clusters, score.method) == (8, 4, "cluster-t")
+    assert score.standard_error == pytest.approx((8 / 3) ** 0.5 / 8)
+    # t of 3 degrees of freedom is 3.1824; the interval would leave 0 and 1 and is kept inside.
+    reach = 3.1824 * (8 / 3) ** 0.5 / 8
+    assert score.interval == pytest.approx((max(0, 0.5 - reach), min(1, 0.5 + reach)), abs=1e-4)
+
+
+def test_graded_independent_samples_have_the_t_interval() -> None:
+    (score,) = fold(table([0.2, 0.4, 0.9]))
+    assert score.method == "cluster-t"
+    assert score.interval is not None
+    assert (score.interval[0], score.interval[1]) == (0.0, 1.0)
+
+
+def test_what_is_no_share_is_not_kept_within_0_and_1() -> None:
+    (score,) = fold(table([12.0, 9.0, 15.0, 11.0]))
+    assert score.interval is not None
+    assert score.interval[1] > 12
+
+
+def test_clusters_that_all_agree_do_not_claim_certainty() -> None:
+    (score,) = fold(table([1.0] * 6, "aabbcc"))
+    assert (score.value, score.standard_error, score.method) == (1.0, 0.0, "wilson")
+    # As wide as that of three independent samples.
+    assert score.interval == pytest.approx((0.4385, 1.0), abs=1e-4)
+
+
+def test_one_cluster_has_a_value_and_says_why_it_has_no_error() -> None:
+    (score,) = fold(table([1.0, 0.0], "aa"))
+    assert (score.value, score.standard_error, score.interval) == (0.5, None, None)
+    assert score.reason == "one cluster has no standard error"
+
+
+def test_one_sample_has_wilsons_interval_but_no_error() -> None:
+    (score,) = fold(table([1.0]))
+    assert score.standard_error is None
+    assert score.interval == pytest.approx((0.2065, 1.0), abs=1e-4)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_score_is_never_nan_or_infinite(bad: float) -> None:
+    (score,) = fold(table([1.0, bad, 0.0]))
+    assert (score.value, score.standard_error, score.interval) == (None, None, None)
+    assert "does not exist for 1 of 3 samples" in score.reason

@@ -1,0 +1,107 @@
+"""Reducers: the trials of one sample become its value of each metric."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ckptbench.errors import CkptbenchError
+from ckptbench.scores import mean, pass_at_k, top_k
+from ckptbench.scores.reducers import estimate_pass_at_k
+
+# pass@k
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "value"),
+    [(10, 3, 1, 0.3), (10, 3, 5, 0.916667), (10, 3, 10, 1.0), (200, 1, 1, 0.005)],
+)
+def test_check_figures(n: int, c: int, k: int, value: float) -> None:
+    assert estimate_pass_at_k(n, c, k) == pytest.approx(value, abs=5e-7)
+
+
+def test_more_trials_than_were_drawn_do_not_exist() -> None:
+    assert estimate_pass_at_k(2, 0, 5) is None
+    assert estimate_pass_at_k(2, 2, 5) is None
+
+
+def test_pass_at_1_is_exactly_the_share_that_passed() -> None:
+    assert all(estimate_pass_at_k(n, c, 1) == c / n for n in range(1, 40) for c in range(n + 1))
+
+
+def test_none_passed_is_exactly_0_and_too_few_misses_to_fill_k_is_exactly_1() -> None:
+    assert estimate_pass_at_k(100, 0, 10) == 0.0
+    assert estimate_pass_at_k(100, 91, 10) == 1.0
+
+
+def test_huge_n_neither_overflows_nor_cancels() -> None:
+    """With c a tiny share of n, pass@k is close to k c / n."""
+    assert estimate_pass_at_k(10**15, 3, 100) == pytest.approx(300 / 10**15, rel=1e-9)
+    assert estimate_pass_at_k(20_000, 10_000, 2_000) == 1.0
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0)])
+def test_impossible_counts_are_refused(n: int, c: int, k: int) -> None:
+    with pytest.raises(ValueError, match="0 <= c <= n"):
+        estimate_pass_at_k(n, c, k)
+
+
+def test_pass_at_k_reduces_trials_and_leaves_out_what_does_not_exist() -> None:
+    reducer = pass_at_k(1, 2, 5)
+    assert reducer.metrics("humaneval") == ("pass@1", "pass@2", "pass@5")
+    assert reducer.reduce([(1.0,), (0.0,), (0.0,)]) == (1 / 3, pytest.approx(2 / 3), None)
+
+
+def test_a_trial_with_part_of_the_credit_has_not_passed() -> None:
+    assert pass_at_k(1).reduce([(0.99,)]) == (0.0,)
+
+
+def test_the_function_of_a_pass_at_k_benchmark_is_not_called_with_k() -> None:
+    assert pass_at_k(1, 10).ks == ()
+    assert pass_at_k(1, 10).with_ks((3,)) == pass_at_k(3)
+
+
+# top_k and mean
+
+
+def test_top_k_names_its_metrics_after_the_benchmark() -> None:
+    assert top_k().metrics("real") == ("real@1", "real@5")
+    assert top_k(1).metrics("lambada") == ("lambada@1",)
+    assert top_k(1, 5).ks == (1, 5)
+    assert top_k(1, 5).with_ks((10,)) == top_k(10)
+
+
+def test_top_k_keeps_the_value_of_one_trial_and_averages_several() -> None:
+    assert top_k(1, 5).reduce([(0.0, 1.0)]) == (0.0, 1.0)
+    assert top_k(1, 5).reduce([(0.0, 1.0), (1.0, 1.0)]) == (0.5, 1.0)
+
+
+def test_mean_is_named_after_the_benchmark_or_as_told() -> None:
+    assert mean().metrics("summary") == ("summary",)
+    assert mean("f1").metrics("summary") == ("f1",)
+    assert mean().reduce([(0.25,), (0.5,)]) == (0.375,)
+    assert mean().with_ks((3,)) == mean()
+
+
+@pytest.mark.parametrize("reducer", [top_k(1, 5), mean(), pass_at_k(1, 5)])
+def test_no_trial_is_no_value(reducer: object) -> None:
+    assert set(reducer.reduce([])) == {None}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("make", [top_k, pass_at_k])
+@pytest.mark.parametrize("ks", [(0,), (1, 1), (-3, 5)])
+def test_impossible_values_of_k_are_refused(make: object, ks: tuple[int, ...]) -> None:
+    with pytest.raises(CkptbenchError, match="different whole numbers from 1"):
+        make(*ks)  # type: ignore[operator]
+
+
+def test_naming_a_reducer_loads_no_numpy() -> None:
+    code = (
+        "import sys; from ckptbench.scores import top_k, pass_at_k, mean; top_k(1); pass_at_k(1);"
+        "mean(); import ckptbench.gate.decide, ckptbench.gate.baseline;"
+        "print([m for m in ('numpy', 'scipy', 'pydantic', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
