@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from . import plan as planning
+from .errors import CkptbenchError
 
 if TYPE_CHECKING:
     from .session import BenchSession
@@ -58,6 +59,7 @@ class Controller:
 
     def __init__(self, bench: BenchSession) -> None:
         self._bench = bench
+        self._checked = False
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -79,11 +81,53 @@ class Controller:
         return len(visible_gpus()) or None
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Refuse a baseline of another protocol, as soon as a worker has kept the plan."""
+        if self._checked or not self._bench.asks:
+            return
+        self._checked = True
+        try:
+            self._bench.check_baseline()
+        except CkptbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Serve whole blocks in the mode `load`, when there is something to ask."""
-        if config.getoption("dist") != "load" or not self._bench.asks:
+        """Serve whole blocks in the mode `load`."""
+        if config.getoption("dist") != "load":
             return None
-        return BlockScheduler(self._bench, config, log)
+        return LateScheduler(self._bench, config, log)
+
+
+class LateScheduler:
+    """xdist's own scheduler until the workers have collected; then ours, if they ask anything.
+
+    xdist wants a scheduler before it knows what was collected, and a session without benchmarks
+    must run as if we were not there.
+    """
+
+    def __init__(self, bench: BenchSession, config: pytest.Config, log: Any) -> None:
+        from xdist.scheduler import LoadScheduling
+
+        self._bench = bench
+        self._scheduler: Any = LoadScheduling(config, log)
+        self._chosen = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def schedule(self) -> None:
+        """Begin to hand out tests, or go on with a worker that replaces another."""
+        if not self._chosen:
+            self._chosen = True
+            if self._bench.asks:
+                xdists = self._scheduler
+                self._scheduler = BlockScheduler(self._bench, xdists.config, xdists.numnodes)
+                for node in xdists.nodes:
+                    self._scheduler.add_node(node)
+                    if node in xdists.node2collection:
+                        self._scheduler.add_node_collection(node, xdists.node2collection[node])
+        self._scheduler.schedule()
 
 
 class BlockScheduler:
@@ -93,13 +137,10 @@ class BlockScheduler:
     whoever runs out of its own takes from the others. See xdist's `Scheduling` for the contract.
     """
 
-    def __init__(self, bench: BenchSession, config: pytest.Config, log: Any) -> None:
-        from xdist.workermanage import parse_tx_spec_config
-
+    def __init__(self, bench: BenchSession, config: pytest.Config, n_nodes: int) -> None:
         self._bench = bench
-        self._config = config
-        self._log = log
-        self._n_nodes = len(parse_tx_spec_config(config))
+        self.config = config  # where other plugins look for it
+        self._n_nodes = n_nodes
         self._collections: dict[Any, list[str]] = {}
         self._pending: dict[Any, deque[int]] = {}
         self._queues: list[deque[array[int]]] = [deque() for _ in range(self._n_nodes)]
@@ -210,6 +251,6 @@ class BlockScheduler:
             self._collection or first, list(collection), first_node.gateway.id, node.gateway.id
         )
         if message:
-            self._config.hook.pytest_collectreport(
+            self.config.hook.pytest_collectreport(
                 report=pytest.CollectReport(node.gateway.id, "failed", longrepr=message, result=[])
             )

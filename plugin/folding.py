@@ -35,6 +35,8 @@ from .scores.score import SampleValues
 from .store import PlannedItem, RunStore
 
 ERRORS_KEPT = 20
+# How the reasons begin that say: this model's vocabulary cannot spell the answer.
+UNREACHABLE = "answer_not_"
 _NOT_RUN = Recorded("not_run")
 # A sample of several trials is told once, by the worst that happened to one of them.
 _WORST_FIRST = ("error", "not_run", "skipped", "missed", "passed")
@@ -68,12 +70,14 @@ class _GroupFold:
         reasons = Counter(
             self.reasons[sample] for sample, word in self.statuses.items() if word == "skipped"
         )
+        unreachable = sum(n for reason, n in reasons.items() if reason.startswith(UNREACHABLE))
         return Coverage(
             planned=len(self.statuses),
             scored=scored,
             skipped=dict(sorted(reasons.items())),
             errors=counts["error"],
             not_run=counts["not_run"],
+            reachable=len(self.statuses) - unreachable if unreachable else None,
         )
 
 

@@ -81,7 +81,9 @@ class Group:
         arguments: what the function takes, in order.
         keywords: names that reports of the items carry.
         obeyed: whether a mark asks for pytest's own protocol.
+        base_node_id: the function's id as a value of pytest 9, which its items share parts of.
         hook: pytest's hooks as the items' folder has them; found once instead of for each item.
+        others: what plugins outside pytest's core want of the items; likewise.
     """
 
     index: int
@@ -103,9 +105,11 @@ class Group:
     obeyed: bool = False
     engine_key: object = None
     hook: Any = None
+    others: Any = None
     values: dict[str, Any] | None = None
     failure: BaseException | None = None
     failure_shown: bool = False
+    base_node_id: Any = None
     _fixtureinfo: Any = None
     _initial: tuple[str, ...] = ()
 
@@ -122,6 +126,12 @@ class Group:
     def title(self) -> str:
         """How a person is told which group this is."""
         return f"{self.protocol.name} of {self.checkpoint_name}"
+
+    def node_id(self, name: str) -> tuple[str, object]:
+        """The attribute in which pytest keeps a node's id, and its value for an item's name."""
+        if self.base_node_id is None:
+            return "_nodeid", f"{self.base_id}[{name.partition('[')[2]}"
+        return "_id", self.base_node_id.with_params(name.partition("[")[2][:-1])
 
     def item_id(self, sample_id: str, trial: int, trials: int) -> str:
         """What stands in the brackets of an item's node id."""

@@ -80,12 +80,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Plan what will be asked, before a worker says that it is ready."""
     bench = _session(session.config)
-    if bench is None or session.config.option.collectonly:
+    showing_only = ("collectonly", "setuponly", "setupplan")
+    if bench is None or any(session.config.getoption(name, False) for name in showing_only):
         return
     try:
         bench.make_plan(session.items)
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run long stretches of sample items in one go, where nobody minds."""
+    bench = _session(session.config)
+    if bench is None or bench.runner is None:
+        return None
+    from .loop import run_items
+
+    return run_items(session, bench)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -96,7 +108,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not isinstance(item, SampleItem):
         return None
     bench = _session(item.config)
-    assert bench is not None
+    if bench is None or bench.runner is None:
+        return None
     return bench.runner.run(item, nextitem)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.mark.structures import get_unpacked_marks
+from _pytest._code import Traceback, TracebackEntry, filter_traceback
+from _pytest.mark.structures import NodeKeywords, get_unpacked_marks
 
 from .benchmark import Benchmark
 from .errors import CkptbenchError
@@ -44,20 +46,51 @@ class SampleItem(pytest.Item):
     def __init__(
         self,
         name: str,
-        parent: pytest.Collector,
+        parent: pytest.Module,
         *,
         group: Group,
         sample: Sample,
         trial: int,
         order: int,
     ) -> None:
-        # Without the explicit node id, `--lf` would not find the item again.
-        super().__init__(name, parent, nodeid=f"{parent.nodeid}::{name}")
+        # `Node.__init__` would make seven containers an item that nearly no item uses: a third of
+        # a large session's memory. They are made when somebody asks, see below.
+        self.name = name
+        self.parent = parent
+        self.config = parent.config
+        self.session = parent.session
+        self.path = parent.path
+        # Without a node id in pytest's own form, `--lf` would not find the item again.
+        setattr(self, *group.node_id(name))
         self.group = group
         self.sample = sample
         self.trial = trial
         self.order = order
         self.own_markers = group.markers
+
+    @cached_property
+    def keywords(self) -> Any:
+        return NodeKeywords(self)
+
+    @cached_property
+    def extra_keyword_matches(self) -> set[str]:
+        return set()
+
+    @cached_property
+    def stash(self) -> pytest.Stash:
+        return pytest.Stash()
+
+    @property
+    def _store(self) -> pytest.Stash:
+        return self.stash
+
+    @cached_property
+    def user_properties(self) -> list[tuple[str, object]]:
+        return []
+
+    @cached_property
+    def _report_sections(self) -> list[tuple[str, str, str]]:
+        return []
 
     def add_marker(self, marker: Any, append: bool = True) -> None:
         # The list of marks is shared by the group until an item gets one of its own.
@@ -135,6 +168,17 @@ class SampleItem(pytest.Item):
             return f"no answer: {failed.reason}" + (f"\n{failed.detail}" if failed.detail else "")
         return super().repr_failure(excinfo, style)
 
+    def _traceback_filter(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Traceback:
+        """Leave out how pytest and the plugin came to the user's code."""
+        entries = list(excinfo.traceback)
+        theirs = next((n for n, entry in enumerate(entries) if not _is_machinery(entry)), 0)
+        first, *others = entries[theirs:]
+        if len(others) < 2 or self.config.getoption("tbstyle", "auto") != "auto":
+            return Traceback([first, *others]).filter(excinfo)
+        # As for a test function: the first and the last place in full, what is between in short.
+        between = [entry.with_repr_style("short") for entry in others[:-1]]
+        return Traceback([first, *between, others[-1]]).filter(excinfo)
+
     # The sample's way
 
     def ask(self, session: BenchSession) -> Outcome:
@@ -159,6 +203,10 @@ class SampleItem(pytest.Item):
             elif name != "k":
                 arguments[name] = values[name]
         return arguments
+
+
+def _is_machinery(entry: TracebackEntry) -> bool:
+    return not filter_traceback(entry) or Path(entry.path).parent == Path(__file__).parent
 
 
 class MissedSample(Exception):
@@ -208,6 +256,7 @@ def make_items(
                 dataset=_dataset_info(found, rows),
                 seed=session.options.seed,
                 base_id=where,
+                base_node_id=collector.id.child(name) if hasattr(collector, "id") else None,
                 location=_location(session, collector, function),
                 markers=list(get_unpacked_marks(function)),
                 arguments=arguments,
@@ -281,7 +330,6 @@ def _location(
 
 def _describe(group: Group, collector: pytest.Collector, name: str) -> None:
     """Note the marks and keywords that all items of a group carry."""
-    chain: Mapping[str, int] = {node.name: 1 for node in collector.listchain() if node.name}
     marks = [*group.markers, *collector.iter_markers()]
-    group.keywords = {**chain, name: 1, **{mark.name: 1 for mark in marks}}
+    group.keywords = dict.fromkeys([collector.name, name, *(mark.name for mark in marks)], 1)
     group.obeyed = any(mark.name in OBEYED_MARKS for mark in marks)

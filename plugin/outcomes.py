@@ -56,6 +56,7 @@ class Outcomes:
         elif report.when == "???":  # what pytest-xdist reports for an item its worker died in
             reason = str(report.longrepr).partition("\n")[0]
             self.by_nodeid[report.nodeid] = Recorded("error", (), reason)
+            self.others_failed |= report.failed  # the item may have been no sample's
         elif report.failed:
             self.others_failed = True
 
@@ -74,7 +75,7 @@ def write_into(report: pytest.TestReport, item: SampleItem, error: str) -> None:
     outcome = Outcome("error", (), error) if error else item.outcome
     if outcome is None:
         return
-    report.user_properties += _properties(outcome.status, outcome.values, item.group.metrics)
+    report.user_properties += _properties(outcome.values, item.group.metrics)
     if report.when != "teardown" or error:
         reason = "" if outcome.status in ("passed", "missed") else outcome.detail
         setattr(report, ATTRIBUTE, _told(outcome.status, outcome.values, reason))
@@ -97,10 +98,9 @@ def _told(
 
 @lru_cache(maxsize=4096)
 def _properties(
-    status: str, values: tuple[float, ...], metrics: tuple[str, ...]
-) -> tuple[tuple[str, Any], ...]:
-    scored = zip(metrics, (float(value) for value in values), strict=False)
-    return (("outcome", status), *scored)
+    values: tuple[float, ...], metrics: tuple[str, ...]
+) -> tuple[tuple[str, float], ...]:
+    return tuple((name, float(value)) for name, value in zip(metrics, values, strict=False))
 
 
 def status_of(report: Any) -> str:

@@ -44,8 +44,8 @@ class Coverage:
         skipped: samples left out by the protocol's rule, by reason.
         errors: samples without a valid answer.
         not_run: samples the session never came to.
-        reachable: scored samples whose answer the protocol can hit at all; None where that is
-            every one of them by construction.
+        reachable: planned samples whose answer the protocol can hit at all; None where that is
+            every one of them.
     """
 
     planned: int

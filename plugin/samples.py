@@ -12,13 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .errors import CkptbenchError
+
 JSON = Any
+
+# `json.dumps` would make an encoder for each call, which costs as much as the encoding.
+_CANONICAL = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+)
 
 
 def content_hash(value: JSON) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,12 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not self.hash:
-            object.__setattr__(self, "hash", content_hash(self.fields))
+            try:
+                object.__setattr__(self, "hash", content_hash(self.fields))
+            except (TypeError, ValueError) as error:
+                raise CkptbenchError(
+                    f"a field is no JSON value: {error}", where=f"sample {self.id!r}"
+                ) from None
         if not self.cluster:
             object.__setattr__(self, "cluster", self.hash)
 

@@ -17,14 +17,14 @@ import pytest
 from . import plan as planning
 from .answering import Answering, Block
 from .benchmark import Benchmark
-from .distribute import worker_number
+from .distribute import share_the_machine, worker_number
 from .errors import CkptbenchError
 from .groups import CheckpointParam, Group, checkpoint_params
 from .items import SampleItem
 from .options import Options, check_names
 from .outcomes import Outcomes
 from .protocol import Protocol
-from .running import Runner, others_of
+from .running import Runner
 from .store import FILE_NAME, PlannedItem, RunStore, earlier_runs
 
 if TYPE_CHECKING:
@@ -76,8 +76,12 @@ class BenchSession:
     def begin(
         cls, config: pytest.Config, options: Options, workerinput: Mapping[str, Any]
     ) -> BenchSession:
-        """Start a session, as the main process or as a worker of it."""
-        return cls(
+        """Start a session, as the main process or as a worker of it.
+
+        Raises:
+            CkptbenchError: the baseline cannot be read.
+        """
+        bench = cls(
             config,
             options,
             worker=workerinput.get("workerid", ""),
@@ -85,6 +89,29 @@ class BenchSession:
             checkpoints=checkpoint_params(options.checkpoint),
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
+        if options.baseline is not None and not workerinput:
+            bench._read_baseline(config.invocation_params.dir / options.baseline)
+        return bench
+
+    def _read_baseline(self, path: Path) -> None:
+        from .gate.baseline import load
+
+        if not self.options.update_baseline:
+            self.baseline = load(path)
+            return
+        if path.is_dir():
+            raise CkptbenchError(
+                "is a folder", where=str(path), remedy="--update-baseline needs a file"
+            )
+        if not path.exists():
+            return
+        try:
+            self.baseline = load(path)
+        except CkptbenchError as error:
+            # It is about to be replaced, which may be the very remedy.
+            self.notes += (
+                f"nothing was compared with the old baseline: {error.where}: {error.what}",
+            )
 
     @property
     def run_folder(self) -> Path:
@@ -151,6 +178,8 @@ class BenchSession:
             groups.append(item.group.index if isinstance(item, SampleItem) else None)
         if not n:
             return
+        if self.worker:
+            share_the_machine(self.worker, self.workers)
         # The items live as long as the session: the collector need not walk them again and again.
         gc.freeze()
         check_names(self.options, self._benchmarks)
@@ -160,9 +189,7 @@ class BenchSession:
             self._keep_plan(items)
         if not self.worker:
             self.check_baseline()
-        self.runner = Runner(
-            self, others_of(self.config, self.config.pluginmanager.get_plugin("ckptbench"))
-        )
+        self.runner = Runner(self)
         self._answering = Answering(
             items,
             plan,

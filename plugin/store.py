@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT
 CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
 """
+# `json.dumps` would make an encoder for each call, which costs as much as the encoding.
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _KINDS: dict[str, type[Filled] | type[Skipped]] = {"filled": Filled, "skipped": Skipped}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -119,10 +121,10 @@ def encode(response: Filled | Skipped) -> str:
     fields = {name: getattr(response, name) for name in response.__slots__}
     kind = {"kind": _NAMES[type(response)]}
     try:
-        return json.dumps({**kind, **fields}, ensure_ascii=False, allow_nan=False)
+        return _JSON.encode({**kind, **fields})
     except ValueError:  # the log probability of something impossible is no JSON number
         finite = {n: _finite(v) for n, v in fields.items()}
-        return json.dumps({**kind, **finite}, ensure_ascii=False, allow_nan=False)
+        return _JSON.encode({**kind, **finite})
 
 
 def _finite(value: Any) -> Any:
@@ -247,7 +249,7 @@ class RunStore:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
             db.executemany(
                 "INSERT INTO groups VALUES (?, ?)",
-                ((i, json.dumps(facts, ensure_ascii=False)) for i, facts in enumerate(groups)),
+                ((i, _JSON.encode(facts)) for i, facts in enumerate(groups)),
             )
             db.executemany(
                 "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -258,7 +260,7 @@ class RunStore:
             )
             db.executemany(
                 "INSERT OR IGNORE INTO samples VALUES (?, ?)",
-                ((h, json.dumps(dict(fields), ensure_ascii=False)) for h, fields in samples),
+                ((h, _JSON.encode(dict(fields))) for h, fields in samples),
             )
 
     def token(self) -> str:
@@ -349,7 +351,7 @@ class RunStore:
         with self._transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO engines VALUES (?, ?)",
-                (checkpoint, json.dumps(dict(facts), ensure_ascii=False)),
+                (checkpoint, _JSON.encode(dict(facts))),
             )
 
     def engines(self) -> dict[str, dict[str, Any]]:

@@ -34,7 +34,7 @@ JOSA = {
     "이나": ("이나", "나"),
     "이었다": ("이었다", "였다"),
 }
-ENDINGS = ("", "은", "는", "을", "를", "이", "에", "로", "고", "어", "한", "던", "다", "면서", "지만")
+ENDINGS: tuple[str, ...] = ("", *"은는을를이에로고어한던다", "면서", "지만")
 # A pattern's word is a role and what follows it, a word of a list (@), or plain text. Roles:
 # S a person or animal, P a place, O M N any noun of the scene. `O!f` is an object's predicate
 # and `O?f` a subject's, in its adnominal (a), connective (c) or final (f) form.
@@ -106,13 +106,9 @@ class Words:
 
 
 def _predicates(text: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(form.strip() for form in forms) for forms in _split_forms(text))
-
-
-def _split_forms(text: str) -> list[list[str]]:
-    # A form may hold a space ("몸에 좋은/몸에 좋고/몸에 좋다"): three slash-parted groups, where
-    # the last of one and the first of the next share a stretch up to the space after "다".
-    return [chunk.split("/") for chunk in re.findall(r"[^/]+/[^/]+/.+?다(?=\s|$)", " ".join(text.split()))]
+    return tuple(
+        tuple(form.strip() for form in predicate.split("/")) for predicate in text.split(",")
+    )
 
 
 @cache
@@ -145,10 +141,11 @@ class _Scene:
     def __init__(self, random_: random.Random) -> None:
         self.random = random_
         self.known: dict[str, list[str]] = {}
-        self.kinds = random_.choices(list(_KINDS), list(_KINDS.values()), k=random_.choice((1, 2, 3)))
+        kinds = random_.choice((1, 2, 3))
+        self.kinds = random_.choices(list(_KINDS), list(_KINDS.values()), k=kinds)
         self.reuse = random_.uniform(0.4, 0.75)
         self.invented = random_.choice((0.0, 0.0, 0.1, 0.4))
-        self.noise = random_.choice((0.0, 0.1, 0.2, 0.3))
+        self.noise = random_.choice((0.0, 0.15, 0.3, 0.45))
 
     def invent(self, lengths: tuple[int, ...]) -> str:
         return "".join(self.random.choices(words().syllables, k=self.random.choice(lengths)))
@@ -194,18 +191,22 @@ class _Scene:
                 made.append(("", word))
             else:
                 name, after = role.groups()
-                predicate = after[:1] in ("!", "?")
-                if name not in roles or (name == "S" and not predicate):
+                is_predicate = after[:1] in ("!", "?")
+                if name not in roles or (name == "S" and not is_predicate):
                     kind = self.kind_of(name)
                     roles[name] = kind, self.noun(kind, taken)
                     taken.add(roles[name][1])
-                if predicate:
-                    kind = roles[name][0]
-                    verbs = (words().object_verbs if after[0] == "!" else words().subject_verbs)[kind]
-                    made.append(("", self.random.choice(verbs)[_FORMS.index(after[1])]))
-                    continue
-                made.append((roles[name][1], with_josa(roles[name][1], after)))
+                kind, noun = roles[name]
+                if is_predicate:
+                    made.append(("", self.predicate(kind, after)))
+                else:
+                    made.append((noun, with_josa(noun, after)))
         return made
+
+    def predicate(self, kind: str, form: str) -> str:
+        """A predicate of an object (`!`) or a subject (`?`) in its a, c or f form."""
+        verbs = words().object_verbs if form[0] == "!" else words().subject_verbs
+        return self.random.choice(verbs[kind])[_FORMS.index(form[1])]
 
     def passage(self, sentences: int) -> Passage:
         """A text of so many sentences."""

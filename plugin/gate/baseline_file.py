@@ -7,6 +7,7 @@ import os
 import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -249,8 +250,17 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
     inner = indent + "  "
     for place, (key, member) in enumerate(value.items()):
         yield f"{',' if place else '{'}\n{inner}{json.dumps(key, ensure_ascii=False)}: "
-        yield from _lines(member, inner)
+        if isinstance(member, tuple):
+            yield _row(member)
+        else:
+            yield from _lines(member, inner)
     yield f"\n{indent}}}"
+
+
+@lru_cache(maxsize=1024)
+def _row(values: tuple[Any, ...]) -> str:
+    """A list on one line; the outcomes of thousands of samples are few different rows."""
+    return json.dumps(_compact(values), ensure_ascii=False, allow_nan=False)
 
 
 def _compact(value: Any) -> Any:

@@ -11,7 +11,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # type: ignore[import-untyped]
 
 from ..scores.intervals import (
     cluster_standard_error,
@@ -128,6 +127,8 @@ def compare_unpaired(
         baseline_n: the n the baseline states.
         alpha: level of the test of this one metric, for `detectable_drop`.
     """
+    from scipy import special  # type: ignore[import-untyped]
+
     difference = current - baseline
     if baseline_error is None and baseline_n is not None and 0 <= baseline <= 1:
         baseline_error = proportion_standard_error(baseline, baseline_n)
@@ -267,6 +268,8 @@ def _binary(values: NDArray[np.float64]) -> bool:
 
 
 def _normal(difference: float, standard_error: float) -> PValues | None:
+    from scipy import special  # type: ignore[import-untyped]
+
     if not standard_error:
         return None if difference else PValues(1.0, 0.5)
     z = difference / standard_error

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # type: ignore[import-untyped]
 
 DRAWS = 10_000
 POWER = 0.8
@@ -38,6 +37,8 @@ def mcnemar(lost: int, won: int) -> PValues:
     Of m = lost + won flips, L ~ Binomial(m, 1/2) are losses. Two-sided: `2 P(L >= max)`, at most
     1. Worse: `P(L > lost) + P(L = lost) / 2`. No flips at all give 1 and 1/2.
     """
+    from scipy import special  # type: ignore[import-untyped]
+
     flips = lost + won
     # P(L > lost) is P(L <= won - 1) by symmetry, which needs no subtraction from 1.
     above = float(special.bdtr(won - 1, flips, 0.5)) if won else 0.0
@@ -110,6 +111,8 @@ def detectable_drop(
         The drop as a positive fraction, always finite. With a handful of clusters, of which no
         drop can be significant, it comes near the whole range of the metric.
     """
+    from scipy import special  # type: ignore[import-untyped]
+
     z_a, z_b = float(special.ndtri(1 - alpha)), float(special.ndtri(power))
     g = len(contributions)
     variance = float(contributions @ contributions)

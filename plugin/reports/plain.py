@@ -67,15 +67,18 @@ def on_one_line(text: str) -> str:
     return text + "\n"
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def one_line(value: Any) -> str:
     """A value as JSON on one line of a JSON Lines file, with its newline.
 
     What is not plain JSON goes through `as_json` first.
     """
     try:
-        line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        line = _ENCODER.encode(value)
     except (TypeError, ValueError):
-        line = json.dumps(as_json(value), ensure_ascii=False, allow_nan=False)
+        line = _ENCODER.encode(as_json(value))
     return on_one_line(line)
 
 

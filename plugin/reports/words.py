@@ -72,7 +72,7 @@ def coverage(facts: Coverage) -> str:
     if facts.not_run:
         parts.append(f"{count(facts.not_run)} not run")
     if facts.reachable is not None:
-        share = f" ({percent(facts.reachable / facts.scored)})" if facts.scored else ""
+        share = f" ({percent(facts.reachable / facts.planned)})" if facts.planned else ""
         parts.append(f"{count(facts.reachable)} reachable{share}")
     return ", ".join(parts)
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # type: ignore[import-untyped]
 
 Interval = tuple[float, float]
 
 CONFIDENCE = 0.95
 _UPPER_TAIL = 0.5 + CONFIDENCE / 2
+_NORMAL_QUANTILE = NormalDist().inv_cdf(_UPPER_TAIL)
 _DRAWS_IN_MEMORY = 2_000_000
 
 
@@ -89,19 +90,21 @@ def proportion_standard_error(value: float, n: int) -> float | None:
 
 def t_interval(center: float, standard_error: float, degrees_of_freedom: int) -> Interval:
     """The 95% interval `center -+ t * standard_error`; unbounded quantities, so not clipped."""
+    from scipy import special  # type: ignore[import-untyped]
+
     reach = float(special.stdtrit(degrees_of_freedom, _UPPER_TAIL)) * standard_error
     return center - reach, center + reach
 
 
 def normal_interval(center: float, standard_error: float) -> Interval:
     """The 95% interval `center -+ 1.96 * standard_error`."""
-    reach = float(special.ndtri(_UPPER_TAIL)) * standard_error
+    reach = _NORMAL_QUANTILE * standard_error
     return center - reach, center + reach
 
 
 def wilson_interval(share: float, n: int) -> Interval:
     """Wilson's 95% score interval of a proportion (Wilson 1927), for n > 0 independent samples."""
-    z = float(special.ndtri(_UPPER_TAIL))
+    z = _NORMAL_QUANTILE
     shrink = 1 + z * z / n
     center = (share + z * z / (2 * n)) / shrink
     reach = z / shrink * sqrt(share * (1 - share) / n + z * z / (4 * n * n))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ckptbench import __version__
 from ckptbench.cli import main
 from ckptbench.fixtures.datasets import real_k
@@ -95,6 +96,21 @@ def test_headlines_are_an_error_that_leaves_no_file(capsys: pytest.CaptureFixtur
     assert not Path("out.jsonl").exists()
 
 
+def test_the_headlines_of_klue_give_nothing_and_it_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A local folder named `klue`, whose README declares the subset, stands for the hub's."""
+    Path("klue").mkdir()
+    titles = "".join(json.dumps({"title": line}) + "\n" for line in HEADLINES.splitlines())
+    corpus("klue/ynat.jsonl", titles)
+    corpus("klue/README.md", "---\nconfigs:\n- config_name: ynat\n  data_files: ynat.jsonl\n---\n")
+    assert build("--hub", "klue", "--config", "ynat") == 2
+    error = capsys.readouterr().err
+    assert "reading klue/ynat@train" in error
+    assert "gives no samples. 2 texts read: 0 used" in error
+    assert not Path("out.jsonl").exists()
+
+
 def test_a_few_nouns_among_headlines_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
     lines = "".join(f"제{n}호 태풍 북상\n" for n in range(60))
     assert build("--text", corpus("a.txt", lines + APPLE)) == 0
@@ -168,7 +184,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_command_starts_without_heavy_packages() -> None:
     code = (
         "import sys, ckptbench.cli\n"
-        "heavy = {'torch', 'transformers', 'datasets', 'kiwipiepy', 'numpy', 'ckptbench.fixtures'}\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'kiwipiepy', 'numpy', 'scipy'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

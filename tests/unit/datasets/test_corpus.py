@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from ckptbench.errors import CkptbenchError
 from ckptbench.fixtures.datasets.corpus import column_texts, line_texts
 from ckptbench.fixtures.datasets.hub import HubDataset, hub_rows, hub_texts
@@ -95,7 +96,7 @@ def test_klue_asks_for_a_subset_with_running_text(name: str) -> None:
 
 
 def test_a_mistyped_subset_of_klue_gets_the_nearest() -> None:
-    with pytest.raises(CkptbenchError, match="no subset 'ynta' .did you mean 'ynat'"):
+    with pytest.raises(CkptbenchError, match=r"no subset 'ynta' \(did you mean 'ynat'"):
         hub_texts(HubDataset("klue", "ynta"))
 
 

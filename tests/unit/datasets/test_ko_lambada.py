@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ckptbench.errors import CkptbenchError
 from ckptbench.fixtures.datasets import ko_lambada, sample_file
 from ckptbench.fixtures.datasets.sample_file import SampleFile
@@ -72,8 +73,8 @@ def test_our_own_sample_file_is_read_with_its_header(tmp_path: Path) -> None:
 
 def test_rows_of_a_dataset_are_read_by_its_name(tmp_path: Path) -> None:
     """A folder of data files is named as a dataset on the hub is."""
-    write(tmp_path / "test.jsonl", UMBRELLA)
-    write(tmp_path / "train.jsonl", {**MILK, "genre": "story"})
+    write(tmp_path / "test.jsonl", {**UMBRELLA, "genre": "story"})
+    write(tmp_path / "train.jsonl", {**MILK, "candidate": "", "genre": "story"})
     assert [sample.fields for sample in ko_lambada.load(f"hub:{tmp_path}")] == [UMBRELLA]
     trained = ko_lambada.load(Path(f"hub:{tmp_path}@train"))
     assert [sample.fields for sample in trained] == [MILK]

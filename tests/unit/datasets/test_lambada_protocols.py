@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ckptbench.fixtures.datasets.lambada_protocols import CHOICE, MLM_WHOLE_WORD, PROTOCOLS
 from ckptbench.protocol import Asking, Protocol
 from ckptbench.samples import FillMask, Sample

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from ckptbench.errors import CkptbenchError
 from ckptbench.fixtures.datasets import morphology, real_k, sample_file
 from ckptbench.fixtures.datasets.real_k_builder import Built, Counts, Target, build, targets
@@ -97,7 +98,7 @@ def test_a_mention_counts_as_a_token_not_as_a_string() -> None:
     """`바다` inside the token `겨울바다` is no mention."""
     text = "겨울바다는 춥다. 바다는 넓다. 바다는 깊다."
     tagged = morphemes(text, ("겨울바다", "NNG"), ("바다", "NNG"), ("바다", "NNG"))
-    assert targets(text, tagged) == [Target("바다", (10, 12), (17, 19))]
+    assert targets(text, tagged) == [Target("바다", (10, 12), (18, 20))]
 
 
 def test_a_noun_tagged_now_common_now_proper_is_one_noun() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from ckptbench.fixtures.datasets import morphology
 from ckptbench.fixtures.datasets.real_protocols import (
     ORIGIN,

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from ckptbench.errors import CkptbenchError
 from ckptbench.fixtures.datasets.rows import csv_rows, json_rows, tsv_rows
 

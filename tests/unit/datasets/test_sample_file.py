@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ckptbench.errors import CkptbenchError
 from ckptbench.fixtures.datasets import real_k, sample_file
 from ckptbench.fixtures.datasets.sample_file import SampleFile
@@ -61,7 +62,7 @@ def test_what_is_written_reads_back(written: Path) -> None:
 
 def test_the_first_line_is_the_header_and_leads_with_the_format(written: Path) -> None:
     header = json.loads(written.read_text(encoding="utf-8").splitlines()[0])
-    assert list(header)[0] == "format"
+    assert next(iter(header)) == "format"
     assert header["format"] == "ckptbench.samples/1"
     assert header["dataset"] == "real-k"
     assert header["n"] == 2

@@ -17,14 +17,15 @@ from ckptbench.errors import CkptbenchError
 from ckptbench.reports.files import (
     eval_results,
     safe_name,
-    sample_row,
+    sample_line,
     write_reports,
     write_samples,
 )
 from ckptbench.reports.json_report import json_report_part
 from ckptbench.reports.plain import as_json, one_line
 from ckptbench.results import CompositeResult, Summary
-from ckptbench.samples import Failed, Filled, Sample
+from ckptbench.samples import Filled
+from ckptbench.store import PlannedItem, encode
 
 
 def strict(path: Path) -> Any:
@@ -158,24 +159,35 @@ def test_a_value_without_a_json_form_is_named() -> None:
         as_json({"a": object()})
 
 
-def test_a_sample_row_holds_the_question_the_outcome_and_the_response() -> None:
-    sample = Sample("boolq-7/2", {"text": "서울은 도시다.", "answer": "서울"}, cluster="boolq-7")
-    row = sample_row(
+ITEM = PlannedItem(
+    position=7,
+    nodeid="benchmarks/test_real_k.py::test_real_k[boolq-7/2]",
+    group=0,
+    id="boolq-7/2",
+    sample="0123456789abcdef",
+    cluster="boolq-7",
+    trial=0,
+)
+
+
+def test_a_sample_line_holds_the_question_the_outcome_and_the_response() -> None:
+    line = sample_line(
         protocol="real/whole-word",
-        sample=sample,
-        nodeid="benchmarks/test_real_k.py::test_real_k[boolq-7/2]",
+        item=ITEM,
         status="passed",
         values={"real@1": 0.0, "real@5": 1.0},
-        response=Filled(("부산", "서울"), (-0.5, -math.inf), rank=2, masks=1),
+        fields='{"text": "서울은 도시다.", "answer": "서울"}',
+        response=encode(Filled(("부산", "서울"), (-0.5, -math.inf), rank=2, masks=1)),
     )
-    assert row == {
+    assert json.loads(line) == {
         "protocol": "real/whole-word",
         "id": "boolq-7/2",
-        "hash": sample.hash,
+        "hash": "0123456789abcdef",
         "cluster": "boolq-7",
         "trial": 0,
         "nodeid": "benchmarks/test_real_k.py::test_real_k[boolq-7/2]",
         "status": "passed",
+        "reason": "",
         "values": {"real@1": 0.0, "real@5": 1.0},
         "fields": {"text": "서울은 도시다.", "answer": "서울"},
         "response": {
@@ -189,33 +201,32 @@ def test_a_sample_row_holds_the_question_the_outcome_and_the_response() -> None:
 
 
 def test_a_sample_without_a_response_says_null() -> None:
-    sample = Sample("a", {"text": "t"})
-    facts: dict[str, Any] = {"protocol": "p/q", "sample": sample, "nodeid": "n", "values": {}}
-    assert sample_row(status="not_run", response=None, **facts)["response"] is None
-    assert sample_row(status="error", response=Failed("NaN"), **facts)["response"] == {
-        "kind": "failed",
-        "reason": "NaN",
-        "detail": "",
-    }
+    line = sample_line(
+        protocol="p/q", item=ITEM, status="not_run", values={}, fields="{}", response=None
+    )
+    assert json.loads(line)["response"] is None
 
 
-def test_sample_rows_are_written_one_a_line(tmp_path: Path) -> None:
-    rows = [{"id": "가", "text": "two\nlines \u2028 and \x85 more"}, {"id": "나", "values": (1.0,)}]
-    path = write_samples(tmp_path, "runs/x", "real", rows)
+def test_sample_lines_are_one_line_each(tmp_path: Path) -> None:
+    fields = json.dumps({"text": "two\nlines \u2028 and \x85 more"}, ensure_ascii=False)
+    line = sample_line(
+        protocol="p/q", item=ITEM, status="error", values={}, fields=fields, response=None
+    )
+    path = write_samples(tmp_path, "runs/x", "real", [line, line])
     assert path == tmp_path / "samples" / safe_name("runs/x") / "real.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == [rows[0], {"id": "나", "values": [1.0]}]
-    assert lines[0].startswith('{"id": "가"')
+    assert len(lines) == 2
+    assert json.loads(lines[0])["fields"] == json.loads(fields)
 
 
-def test_sample_rows_are_never_held_together(tmp_path: Path) -> None:
-    def rows() -> Iterator[dict[str, str]]:
+def test_sample_lines_are_never_held_together(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
         for number in range(2_000):
-            yield {"id": str(number), "text": "x" * 5_000}
+            yield f"{number}{'x' * 5_000}\n"
 
     tracemalloc.start()
     try:
-        path = write_samples(tmp_path, "a", "real", rows())
+        path = write_samples(tmp_path, "a", "real", lines())
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

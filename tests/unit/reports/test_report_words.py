@@ -47,7 +47,7 @@ def test_numbers(said: str, expected: str) -> None:
             "2 errors, 1 not run",
         ),
         (Coverage(4, 4, reachable=3), "4 of 4 scored, 3 reachable (75.00%)"),
-        (Coverage(4, 0, errors=4, reachable=0), "0 of 4 scored, 4 errors, 0 reachable"),
+        (Coverage(4, 0, errors=4, reachable=0), "0 of 4 scored, 4 errors, 0 reachable (0.00%)"),
     ],
 )
 def test_coverage_names_only_what_is_there(facts: Coverage, expected: str) -> None:

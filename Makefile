@@ -1,0 +1,60 @@
+# Two commands are all there is to setting up: `make bench` and `make test`. Each makes the
+# environment it needs first, in .venv, and makes it again only when constraints.txt or
+# pyproject.toml has changed.
+#
+#   make bench PYTHON=python3.12      another Python, 3.11 or newer
+#   make test VENV=/tmp/venv          another place for the environment
+#   make test ARGS='-n 2 -k gate'     more for pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+# Touched when everything is installed: an environment that was left half made is made again.
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help venv bench test measure lint types clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+venv: $(READY)  ## make the environment, if it is not there yet
+
+$(READY): constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo 'ckptbench needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.11' >&2; \
+	    exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    -c constraints.txt -e '.[dev]'
+	@touch $@
+
+bench: $(READY)  ## run the suite on the demo checkpoint and compare it with its baseline
+	$(BIN)/pytest benchmarks --checkpoint=demo-mlm \
+	    --baseline=benchmarks/baselines/demo-mlm.json $(ARGS)
+
+test: $(READY)  ## run the tests
+	$(BIN)/pytest $(ARGS)
+
+measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
+	$(BIN)/pytest tests/bench $(ARGS)
+
+lint: $(READY)  ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# `plugin`, `fixtures` and `benchmarks` are one package, `ckptbench`, by a mapping that only
+# setuptools knows. mypy looks for packages by their place, so it is shown a tree of links in
+# which they stand where they are imported from.
+TYPES := build/types
+
+types: $(READY)  ## check types
+	rm -rf $(TYPES) && mkdir -p $(TYPES)/ckptbench
+	ln -s "$(CURDIR)"/plugin/* "$(CURDIR)"/fixtures "$(CURDIR)"/benchmarks $(TYPES)/ckptbench
+	cd $(TYPES) && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml \
+	    --cache-dir ../../.mypy_cache -p ckptbench
+
+clean:  ## remove the environment and caches; results of runs stay
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache *.egg-info

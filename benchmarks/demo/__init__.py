@@ -1,0 +1,1 @@
+"""The demo checkpoints and the scripts that trained them."""

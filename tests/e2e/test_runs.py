@@ -1,0 +1,103 @@
+"""What one run leaves, the next one uses: stored answers, workers, files of one's own."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def outcomes(folder: Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
+    """`(status, values)` of each sample under each protocol, as a run's sample files tell them."""
+    found = {}
+    for file in folder.glob("samples/*/*.jsonl"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found[row["protocol"], row["id"]] = row["status"], row["values"]
+    return found
+
+
+def asked_and_reused(output: str) -> tuple[int, int]:
+    asked, reused = re.findall(r"([\d,]+) asked, ([\d,]+) reused", output)[-1]
+    return int(asked.replace(",", "")), int(reused.replace(",", ""))
+
+
+def test_a_second_session_asks_the_model_nothing(workspace: Any) -> None:
+    command = "pytest benchmarks --checkpoint=demo-mlm --limit=20"
+    asked, reused = asked_and_reused(workspace.run(command).expect(0))
+    assert asked > 0
+    assert reused == 0
+    assert asked_and_reused(workspace.run(command).expect(0)) == (0, asked)
+
+
+def test_a_killed_run_goes_on_where_it_was(workspace: Any) -> None:
+    command = "benchmarks --checkpoint=demo-mlm --batch-tokens=64 --run-id=nightly"
+    store = workspace.path / "results/nightly/store.sqlite"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *command.split()],
+        cwd=workspace.path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while not stored(store) and process.poll() is None:
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    survived = stored(store)
+    assert survived
+    asked, reused = asked_and_reused(workspace.run(f"pytest {command}").expect(0))
+    planned = len(outcomes(store.parent))
+    assert reused >= survived
+    assert asked + reused == planned
+
+
+def stored(store: Path) -> int:
+    """Answers that a run has on disk."""
+    if not store.exists():
+        return 0
+    connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)
+    try:
+        (count,) = connection.execute("SELECT COUNT(*) FROM responses").fetchone()
+    except sqlite3.OperationalError:  # its tables are being made
+        return 0
+    finally:
+        connection.close()
+    return int(count)
+
+
+def test_two_workers_give_the_outcomes_of_one_process(workspace: Any) -> None:
+    command = "pytest benchmarks --checkpoint=demo-mlm --limit=60 --no-resume"
+    workspace.run(f"{command} --run-id=one").expect(0)
+    workspace.run(f"{command} --run-id=two -n 2").expect(0)
+    alone = outcomes(workspace.path / "results/one")
+    assert len(alone) == 5 * 60
+    assert outcomes(workspace.path / "results/two") == alone
+
+
+def test_real_k_from_ones_own_texts(workspace: Any) -> None:
+    texts = workspace.path / "my_texts.txt"
+    texts.write_text(
+        "한강은 서울을 가로질러 흐른다. 봄이 되면 많은 사람이 한강에서 자전거를 탄다.\n"
+        "우리는 한강에 갔다. 한강은 넓었다.\n"
+        "김치는 배추를 소금에 절여 담근다. 잘 익은 김치는 겨울 내내 먹을 수 있다.\n"
+        "하늘이 맑다.\n",
+        encoding="utf-8",
+    )
+    built = workspace.run("ckptbench build real-k --text my_texts.txt -o my_real.jsonl").expect(0)
+    assert "4 texts read: 2 used, 1 with a pronoun, 1 without a repeated noun" in built
+    header, *rows = (workspace.path / "my_real.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(header)["n"] == len(rows) == 2
+    assert [json.loads(row)["answer"] for row in rows] == ["한강", "김치"]
+    output = workspace.run(
+        "pytest benchmarks -k real --checkpoint=demo-mlm --real-data=my_real.jsonl"
+    ).expect(0)
+    assert "test_real_k.py" in output
+    assert re.search(r"^  real@5 +\S+% +2 ", output, re.MULTILINE)

@@ -1,0 +1,161 @@
+"""Plugins that people use beside ours see sample items as items."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+TEXTS = ("right aa", "wrong bb", "failed c", "skipped")
+
+
+def json_report(project: Any, *args: str) -> tuple[pytest.RunResult, dict[str, Any]]:
+    result = project.run("--json-report", "--json-report-file=report.json", *args)
+    content = (project.path / "report.json").read_text(encoding="utf-8")
+    return result, json.loads(content)
+
+
+@pytest.fixture
+def needs_json_report() -> None:
+    pytest.importorskip("pytest_jsonreport")
+
+
+@pytest.fixture
+def needs_rerunfailures() -> None:
+    pytest.importorskip("pytest_rerunfailures")
+
+
+@pytest.mark.usefixtures("needs_json_report")
+def test_json_report_holds_every_sample_with_its_outcome(project: Any) -> None:
+    project.write(TEXTS)
+    _, report = json_report(project)
+    outcomes = {test["nodeid"].rpartition("::")[2]: test["outcome"] for test in report["tests"]}
+    assert outcomes == {
+        "test_word[s-00]": "passed",
+        "test_word[s-01]": "missed",
+        "test_word[s-02]": "error",
+        "test_word[s-03]": "skipped",
+        "test_by_hand": "passed",
+    }
+    assert report["summary"] == {
+        "passed": 2,
+        "missed": 1,
+        "error": 1,
+        "skipped": 1,
+        "total": 5,
+        "collected": 5,
+    }
+    assert report["exitcode"] == 1
+
+
+@pytest.mark.usefixtures("needs_json_report")
+def test_json_report_holds_all_three_phases(standard: Any) -> None:
+    _, report = json_report(standard)
+    for test in report["tests"]:
+        assert {"setup", "call", "teardown"} <= test.keys()
+
+
+@pytest.mark.usefixtures("needs_json_report")
+def test_json_report_has_the_summary_under_our_name(standard: Any) -> None:
+    _, report = json_report(standard)
+    assert report["ckptbench"] == standard.summary
+
+
+@pytest.mark.usefixtures("needs_json_report")
+def test_json_report_of_workers_has_the_same(standard: Any) -> None:
+    pytest.importorskip("xdist")
+    standard.run_apart("-n2", "--json-report", "--json-report-file=report.json")
+    report = json.loads((standard.path / "report.json").read_text(encoding="utf-8"))
+    assert report["ckptbench"] == standard.summary
+    assert report["summary"]["missed"] == 2
+    assert report["summary"]["total"] == 5
+
+
+@pytest.mark.usefixtures("needs_json_report")
+def test_json_report_without_benchmarks_has_no_part_of_ours(standard: Any) -> None:
+    _, report = json_report(standard, "test_hand.py")
+    assert "ckptbench" not in report
+
+
+@pytest.mark.usefixtures("needs_json_report")
+def test_json_report_of_several_files_and_fixtures_that_fail(standard: Any) -> None:
+    standard.write(conftest="\n@pytest.fixture(scope='session')\ndef engine():\n    1 / 0\n")
+    result, report = json_report(standard)
+    assert report["summary"]["error"] == 4
+    assert result.ret == 1
+
+
+def test_html_report_lists_every_sample(project: Any) -> None:
+    pytest.importorskip("pytest_html")
+    project.write(TEXTS)
+    result = project.run("--html=report.html", "--self-contained-html")
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    page = (project.path / "report.html").read_text(encoding="utf-8")
+    for number in range(4):
+        assert f"test_word[s-0{number}]" in page
+    assert result.ret == 1
+
+
+@pytest.mark.usefixtures("needs_rerunfailures")
+def test_a_rerun_asks_an_error_again(project: Any) -> None:
+    project.write(["right aa", "flaky bb", "right cc"])
+    result = project.run("--reruns=1")
+    assert project.asked.count("flaky bb") == 2
+    assert project.coverage["scored"] == 3
+    assert project.coverage["errors"] == 0
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*4 passed, 1 rerun*"])
+
+
+@pytest.mark.usefixtures("needs_rerunfailures")
+def test_a_rerun_gives_a_miss_its_stored_answer(standard: Any) -> None:
+    result = standard.run("--reruns=1")
+    assert standard.asked.count("wrong bb") == 1
+    assert standard.scores == {"word@1": 0.5, "word@5": 0.75}
+    assert standard.coverage["planned"] == standard.coverage["scored"] == 4
+    assert result.ret == 0
+
+
+@pytest.mark.usefixtures("needs_rerunfailures")
+def test_what_fails_in_every_rerun_is_one_error(project: Any) -> None:
+    project.write(["right aa", "failed b"])
+    result = project.run("--reruns=2")
+    assert project.coverage["errors"] == 1
+    assert project.asked.count("failed b") == 3
+    assert result.ret == 1
+
+
+@pytest.mark.usefixtures("needs_rerunfailures")
+def test_a_flaky_mark_reruns_that_benchmark(project: Any) -> None:
+    project.write(["right aa", "flaky bb"])
+    project.change(
+        "test_bench.py", "@samples", "import pytest\n@pytest.mark.flaky(reruns=1)\n@samples"
+    )
+    assert project.run().ret == 0
+    assert project.coverage["scored"] == 2
+
+
+@pytest.mark.usefixtures("needs_rerunfailures")
+def test_reruns_with_workers(project: Any) -> None:
+    pytest.importorskip("xdist")
+    project.write(["right aa", "flaky bb", "right cc"])
+    result = project.run_apart("--reruns=1", "-n2")
+    assert project.coverage["scored"] == 3
+    assert result.ret == 0
+
+
+def test_a_shuffled_order_changes_no_outcome(project: Any) -> None:
+    pytest.importorskip("pytest_randomly")
+    project.write([f"{'wrong' if i % 3 else 'right'} {i:02}" for i in range(12)])
+    project.run("test_bench.py")
+    in_order = project.statuses
+    orders = []
+    for seed in (1, 2):
+        result = project.pytester.runpytest_inprocess(
+            "-v", f"--randomly-seed={seed}", "test_bench.py"
+        )
+        orders.append(list(project.ran(result)))
+        assert project.statuses == in_order
+    assert orders[0] != orders[1]
+    assert orders[0] != sorted(orders[0])

@@ -1,0 +1,162 @@
+"""pytest-xdist: the outcomes are the same, whoever runs an item."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+pytest.importorskip("xdist")
+
+TEXTS = [f"{('right', 'wrong', 'second', 'skipped')[i % 4]} {i:02}" for i in range(14)]
+MODES = ["load", "loadscope", "loadfile", "loadgroup", "worksteal"]
+
+
+def status_by_name(project: Any) -> dict[str, str]:
+    return {nodeid.partition("[")[2]: status for nodeid, status in project.statuses.items()}
+
+
+@pytest.fixture
+def mixed(project: Any) -> Any:
+    """Samples of every outcome but errors, and their statuses in a run of one process."""
+    project.write(TEXTS)
+    project.run("--run-id=alone")
+    return project
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_way_to_distribute_gives_the_outcomes_of_one_process(mixed: Any, mode: str) -> None:
+    alone, scores = status_by_name(mixed), mixed.scores
+    result = mixed.run_apart("-n2", "--dist", mode, "--no-resume")
+    assert result.ret == 0
+    assert status_by_name(mixed) == alone
+    assert mixed.scores == scores
+    assert set(mixed.asked) == set(TEXTS)
+
+
+def test_each_worker_running_everything_counts_each_sample_once(mixed: Any) -> None:
+    alone = status_by_name(mixed)
+    result = mixed.run_apart("-n2", "--dist=each")
+    assert result.ret == 0
+    assert status_by_name(mixed) == alone
+    assert mixed.coverage["planned"] == 14
+
+
+def test_not_distributing_is_running_alone(mixed: Any) -> None:
+    alone = status_by_name(mixed)
+    assert mixed.run("-n2", "--dist=no").ret == 0
+    assert status_by_name(mixed) == alone
+
+
+def test_samples_are_handed_out_in_blocks_of_the_plan(project: Any) -> None:
+    project.write([f"right {i:02}" for i in range(40)])
+    result = project.run_apart("-n2", "-v")
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    blocks = [int(n) for n in (project.path / "calls.log").read_text().split()]
+    assert max(blocks) == 5
+    assert project.coverage["scored"] == 40
+
+
+def test_hand_written_tests_alone_are_left_to_xdist(standard: Any) -> None:
+    result = standard.run_apart("-n2", "-v", "test_hand.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*LoadScheduling*", "*1 passed*"])
+    assert not (standard.path / "results").exists()
+
+
+def test_a_failing_hand_written_test_of_a_worker_fails_the_session(standard: Any) -> None:
+    standard.file("test_hand.py", "def test_by_hand():\n    assert False\n")
+    assert standard.run_apart("-n2").ret == 1
+    assert standard.coverage["errors"] == 0
+
+
+def test_a_hand_written_test_that_kills_its_worker_fails_the_session(standard: Any) -> None:
+    standard.file("test_hand.py", "import os\ndef test_by_hand():\n    os._exit(3)\n")
+    result = standard.run_apart("-n2")
+    assert result.ret == 1
+    assert standard.coverage["scored"] == 4
+
+
+def test_a_killed_worker_loses_no_other_outcome(project: Any) -> None:
+    texts = [f"right {i:02}" for i in range(12)]
+    texts[5] = "die-once"
+    project.write(texts)
+    result = project.run_apart("-n2")
+    result.stdout.fnmatch_lines(["*crashed while running*"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    assert result.ret == 1
+    coverage = project.coverage
+    assert coverage["planned"] == 12
+    assert coverage["errors"] == 1
+    assert coverage["scored"] == 11
+    result.stdout.fnmatch_lines(["*incomplete: 1 error*"])
+
+
+def test_the_same_run_id_after_a_killed_worker_asks_only_what_is_missing(project: Any) -> None:
+    texts = [f"right {i:02}" for i in range(12)]
+    texts[5] = "die-once"
+    project.write(texts)
+    project.run_apart("-n2", "--run-id=r")
+    project.forget_asked()
+    assert project.run("--run-id=r").ret == 0
+    assert project.coverage["scored"] == 12
+    assert len(project.asked) <= 3
+
+
+def test_workers_that_always_die_end_the_session(project: Any) -> None:
+    project.write(["right 00", "die 0001", "right 02"])
+    result = project.run_apart("-n2", "--max-worker-restart=2")
+    assert result.ret != 0
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    assert project.coverage["errors"] + project.coverage["not_run"] >= 1
+
+
+def test_errors_of_workers_are_told(project: Any) -> None:
+    project.write(["right 00", "failed 1", "right 02"])
+    result = project.run_apart("-n2")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*no answer: the server said no*", "*1 error*"])
+    assert project.coverage["errors"] == 1
+
+
+def test_a_failing_session_fixture_makes_every_item_of_every_worker_an_error(project: Any) -> None:
+    project.write(conftest="\n@pytest.fixture(scope='session')\ndef engine():\n    1 / 0\n")
+    result = project.run_apart("-n2")
+    assert result.ret == 1
+    assert project.coverage["errors"] == 4
+
+
+def test_stopping_at_the_first_miss_with_workers(project: Any) -> None:
+    project.write(["wrong 00"] + [f"right {i:02}" for i in range(1, 10)])
+    result = project.run_apart("-n2", "-x")
+    assert result.ret in (1, 2)
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_a_second_session_with_workers_asks_nothing(mixed: Any) -> None:
+    mixed.forget_asked()
+    assert mixed.run_apart("-n2").ret == 0
+    assert mixed.asked == []
+
+
+def test_each_worker_has_its_share_of_the_cores(
+    project: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    project.write(
+        conftest="""
+@pytest.fixture(scope="session")
+def engine():
+    with (HERE / "shares.log").open("a") as log:
+        log.write(os.environ["CUDA_VISIBLE_DEVICES"] + " " + os.environ["OMP_NUM_THREADS"] + "\\n")
+    return Scripted()
+"""
+    )
+    project.run_apart("-n2", "test_bench.py")
+    threads = max(1, len(os.sched_getaffinity(0)) // 2)
+    assert sorted((project.path / "shares.log").read_text().splitlines()) == [
+        f"4 {threads}",
+        f"7 {threads}",
+    ]

@@ -1,0 +1,135 @@
+"""The searches, driven by a table of probabilities in place of a model."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from ckptbench.fixtures.engines.search import (
+    Blank,
+    Found,
+    Query,
+    Reply,
+    Search,
+    beam_search,
+    score_options,
+)
+
+MASK = 99
+BLANK = Blank(np.array([1, 5], np.int32), np.array([6, 2], np.int32), MASK)
+Table = Callable[[tuple[int, ...]], Sequence[float]]
+
+
+def answered(search: Search, table: Table) -> tuple[Found, list[int]]:
+    """Drive a search; what it found and the number of queries of each step."""
+
+    def reply(query: Query) -> Reply:
+        filled = tuple(int(token) for token in query.ids[2 : query.position])
+        assert list(query.ids[:2]) == [1, 5]
+        assert list(query.ids[-2:]) == [6, 2]
+        assert all(token == MASK for token in query.ids[query.position : -2])
+        logprobs = [math.log(p) for p in table(filled)]
+        best = sorted(range(len(logprobs)), key=lambda token: (-logprobs[token], token))
+        best = best[: query.best]
+        target = logprobs[query.target] if query.target >= 0 else math.nan
+        return Reply(best, [logprobs[token] for token in best], target)
+
+    queries = next(search)
+    steps = []
+    while True:
+        steps.append(len(queries))
+        try:
+            queries = search.send([reply(query) for query in queries])
+        except StopIteration as end:
+            return end.value, steps
+
+
+def random_table(seed: int, entries: int) -> Table:
+    def row(filled: tuple[int, ...]) -> Sequence[float]:
+        numbers = np.random.default_rng((seed, *filled))
+        return list(numbers.dirichlet(np.ones(entries) * 0.5))
+
+    return row
+
+
+def test_one_mask_is_the_usual_top_k() -> None:
+    found, steps = answered(beam_search(BLANK, 1, beam=1, top=3), lambda _: [0.1, 0.4, 0.2, 0.3])
+    assert found.sequences == ((1,), (3,), (2,))
+    assert found.logprobs == pytest.approx([math.log(0.4), math.log(0.3), math.log(0.2)])
+    assert steps == [1]
+
+
+def test_the_best_word_need_not_begin_with_the_best_token() -> None:
+    """0.6 x 0.5 is less than 0.4 x 0.9: a beam of two finds it, the greedy search does not."""
+
+    def table(filled: tuple[int, ...]) -> Sequence[float]:
+        return {(): [0.6, 0.4], (0,): [0.5, 0.5], (1,): [0.1, 0.9]}[filled]
+
+    greedy, _ = answered(beam_search(BLANK, 2, beam=1, top=1), table)
+    wide, _ = answered(beam_search(BLANK, 2, beam=2, top=1), table)
+    assert greedy.sequences == ((0, 0),)
+    assert wide.sequences == ((1, 1),)
+    assert wide.logprobs == pytest.approx([math.log(0.36)])
+
+
+@pytest.mark.parametrize("masks", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(masks: int, seed: int) -> None:
+    table = random_table(seed, 5)
+    found, _ = answered(beam_search(BLANK, masks, beam=5**masks, top=7), table)
+    scores = {
+        ids: sum(math.log(table(ids[:step])[token]) for step, token in enumerate(ids))
+        for ids in itertools.product(range(5), repeat=masks)
+    }
+    best = sorted(scores, key=lambda ids: -scores[ids])[: min(7, 5**masks)]
+    assert list(found.sequences) == best
+    assert found.logprobs == pytest.approx([scores[ids] for ids in best])
+
+
+def test_between_two_masks_the_beam_survives() -> None:
+    _, steps = answered(beam_search(BLANK, 3, beam=4, top=2), random_table(0, 9))
+    assert steps == [1, 4, 4]
+
+
+def test_of_equal_candidates_the_lower_token_id_comes_first() -> None:
+    found, _ = answered(beam_search(BLANK, 2, beam=3, top=4), lambda _: [0.25] * 4)
+    assert found.sequences == ((0, 0), (0, 1), (0, 2), (0, 3))
+    assert found.margin == 0
+
+
+def test_the_margin_is_the_narrowest_choice_that_mattered() -> None:
+    found, _ = answered(beam_search(BLANK, 1, beam=1, top=1), lambda _: [0.5, 0.3, 0.2 - 1e-9, 1e-9])
+    assert found.margin == pytest.approx(math.log(0.5 / 0.3))
+    both, _ = answered(beam_search(BLANK, 1, beam=1, top=2), lambda _: [0.36, 0.35, 0.2, 0.09])
+    assert both.margin == pytest.approx(math.log(0.36 / 0.35))
+
+
+def test_a_margin_is_also_where_the_beam_is_cut() -> None:
+    def table(filled: tuple[int, ...]) -> Sequence[float]:
+        return [0.9, 0.05, 0.05] if filled else [0.5, 0.2501, 0.2499]
+
+    found, _ = answered(beam_search(BLANK, 2, beam=2, top=1), table)
+    assert found.margin == pytest.approx(math.log(0.2501 / 0.2499))
+
+
+def test_an_option_is_scored_token_by_token_behind_its_own_beginning() -> None:
+    table = random_table(3, 6)
+    options = [(4,), (2, 5), (0, 1, 3)]
+    found, steps = answered(score_options(BLANK, options), table)
+    scores = [
+        sum(math.log(table(ids[:step])[token]) for step, token in enumerate(ids)) for ids in options
+    ]
+    order = sorted(range(3), key=lambda option: -scores[option])
+    assert steps == [6]
+    assert list(found.order) == order
+    assert list(found.sequences) == [options[option] for option in order]
+    assert found.logprobs == pytest.approx([scores[option] for option in order])
+
+
+def test_of_equal_options_the_earlier_comes_first() -> None:
+    found, _ = answered(score_options(BLANK, [(2,), (1,)]), lambda _: [0.2, 0.4, 0.4])
+    assert found.order == (0, 1)
+    assert found.margin == 0
