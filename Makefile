@@ -39,7 +39,7 @@ test: $(READY)  ## run the tests
 	$(BIN)/pytest $(ARGS)
 
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
-	$(BIN)/pytest tests/bench $(ARGS)
+	$(BIN)/python tests/bench/items.py $(ARGS)
 
 lint: $(READY)  ## check style and formatting
 	$(BIN)/ruff check .

@@ -21,8 +21,8 @@ from .errors import CkptbenchError
 from .groups import Group
 from .plan import Plan
 from .reports.environment import describe_accelerator
-from .samples import Failed, Filled, Request, Response, Skipped
-from .store import Asker, Key, RunStore
+from .samples import Failed, Request, Response, Skipped
+from .store import Asker, Key, RunStore, encode
 
 if TYPE_CHECKING:
     from .items import SampleItem
@@ -51,7 +51,7 @@ class _Answer:
     position: int
     response: Response
     key: Key | None = None
-    stored: Filled | Skipped | None = None
+    stored: str = ""
     reused: str = ""
 
 
@@ -85,7 +85,7 @@ class Answering:
     _described: dict[int, tuple[str, dict[str, object]]] = field(default_factory=dict)
     _handed_out: bytearray = field(default_factory=bytearray)
     _at_work: int = -1
-    _broken: CkptbenchError | None = None
+    _broken: str = ""
 
     def __post_init__(self) -> None:
         self._handed_out = bytearray(len(self.items))
@@ -111,8 +111,8 @@ class Answering:
         last = time.monotonic()
         with self._news:
             while position not in self._ready:
-                if self._broken is not None:
-                    return Failed(f"the answer could not be stored: {self._broken.what}")
+                if self._broken:
+                    return Failed(f"the answer could not be stored: {self._broken}")
                 if not self._news.wait(timeout=0.5) and time.monotonic() - last > 1:
                     last = time.monotonic()
                     self.progress(block)
@@ -176,7 +176,7 @@ class Answering:
                     self._to_write.put(answer)
                     if self._stopping:
                         break
-            except Exception as error:
+            except BaseException as error:  # a thread that dies would be waited for without end
                 reason = f"the engine failed: {type(error).__name__}: {error}"
                 detail = traceback.format_exc()
             if not self._stopping:
@@ -215,13 +215,27 @@ class Answering:
         started = time.monotonic()
         try:
             if asked:
+                expected = set(range(len(asked)))
                 for index, response in engine.answer([request for _, request, _ in asked]):
+                    if index not in expected:
+                        again = "twice" if 0 <= index < len(asked) else f"of {len(asked):,}"
+                        raise ValueError(f"it answered request {index} {again}")
+                    expected.remove(index)
                     item, _, key = asked[index]
-                    stored = None if isinstance(response, Failed) else response
-                    yield _Answer(item.position, self._read(item, response), key, stored)
+                    yield self._taken(item, key, response)
         finally:
             seconds = time.monotonic() - started
             self.store.add_work(group.index, seconds, len(asked), reused)
+
+    def _taken(self, item: SampleItem, key: Key, response: Response) -> _Answer:
+        if isinstance(response, Failed):
+            return _Answer(item.position, response)
+        try:
+            stored = encode(response)
+        except (KeyError, TypeError, AttributeError):
+            reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
+            return _Answer(item.position, Failed(reason, traceback.format_exc()))
+        return _Answer(item.position, self._read(item, response), key, stored)
 
     def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
         # An engine without a fingerprint is one of a kind: its answers are never reused.
@@ -264,8 +278,8 @@ class Answering:
             answers = [answer for answer in batch if isinstance(answer, _Answer)]
             try:
                 self._store(answers)
-            except CkptbenchError as error:
-                self._broken = error
+            except Exception as error:  # a thread that dies would be waited for without end
+                self._broken = error.what if isinstance(error, CkptbenchError) else repr(error)
                 with self._news:
                     self._news.notify_all()
                 return
@@ -278,8 +292,8 @@ class Answering:
                 self._news.notify_all()
 
     def _store(self, answers: list[_Answer]) -> None:
-        new = [(a.key, a.stored) for a in answers if a.key is not None and a.stored is not None]
-        served = [(a.position, a.key.digest) for a in answers if a.key and a.stored is not None]
+        new = [(a.key, a.stored) for a in answers if a.key and a.stored]
+        served = [(a.position, a.key.digest) for a in answers if a.key and a.stored]
         served += [(a.position, a.reused) for a in answers if a.reused]
         if new or served:
             self.store.add(new, served)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # A worker holds its last item back until it knows what comes next.
 _KEEP_AHEAD = 2
+_REFUSAL = "ckptbench_refusal"
 
 
 def visible_gpus() -> list[str]:
@@ -54,6 +55,14 @@ def share_the_machine(worker: str, workers: int) -> None:
         os.environ["OMP_NUM_THREADS"] = str(max(1, cores // max(1, workers)))
 
 
+def tell_refusal(session: pytest.Session, message: str) -> None:
+    """Tell the main process why this worker will run nothing."""
+    session.items.clear()
+    report = pytest.CollectReport("ckptbench", "failed", longrepr=message, result=[])
+    setattr(report, _REFUSAL, message)
+    session.config.hook.pytest_collectreport(report=report)
+
+
 class Controller:
     """The main process's part in a session with workers."""
 
@@ -66,6 +75,12 @@ class Controller:
         """Tell a worker which run it is part of."""
         node.workerinput["ckptbench_run_id"] = self._bench.options.run_id
         node.workerinput["ckptbench_token"] = self._bench.token
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """End the session when a worker found that it cannot begin."""
+        if message := getattr(report, _REFUSAL, ""):
+            raise pytest.UsageError(message)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
@@ -170,6 +185,8 @@ class BlockScheduler:
     def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
         if self._collection is not None and list(collection) != self._collection:
             self._report_difference(node, collection)
+            self._pending.pop(node)
+            node.shutdown()
             return
         self._collections[node] = list(collection)
 

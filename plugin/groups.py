@@ -168,7 +168,7 @@ class Group:
         """Find the fixtures the function names, through the group's first item.
 
         Raises:
-            CkptbenchError: one does not exist, or does not last for the session.
+            CkptbenchError: one does not exist, is parametrized, or does not last for the session.
         """
         named = tuple(name for name in self.arguments if name not in OWN_ARGUMENTS)
         self._fixtureinfo = _fixtureinfo(item, (*named, "engine"))
@@ -187,6 +187,14 @@ class Group:
                     "takes session fixtures only, set up once for all its samples",
                     where=self.base_id,
                     remedy="declare it with @pytest.fixture(scope='session')",
+                )
+        for name, definitions in self._fixtureinfo.name2fixturedefs.items():
+            if definitions[-1].scope != "function" and definitions[-1].params is not None:
+                raise CkptbenchError(
+                    f"fixture {name!r} is parametrized; a benchmark asks its samples once a "
+                    "checkpoint",
+                    where=self.base_id,
+                    remedy="give several models as several --checkpoint",
                 )
         definitions_of_engine = _fixtureinfo(item, ("engine",)).name2fixturedefs
         self.engine_key = (
@@ -243,7 +251,10 @@ class Group:
                 return
             except (Exception, pytest.fail.Exception) as error:
                 self.failure = error
-        raise FixtureFailed(f"no engine for {self.title}") from self.failure
+        cause = str(self.failure).partition("\n")[0]
+        if not isinstance(self.failure, CkptbenchError):
+            cause = f"{type(self.failure).__name__}: {cause}"
+        raise FixtureFailed(f"no engine for {self.title}: {cause}") from self.failure
 
     @property
     def engine(self) -> Engine:

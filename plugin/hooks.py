@@ -27,6 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     session_options.register(parser)
 
 
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
+    """Look for misspelled options before pytest refuses them."""
+    session_options.hint_at_typos(parser, args)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
     from .session import KEY, BenchSession
@@ -59,8 +64,12 @@ def pytest_pycollect_makeitem(
 
     found = benchmark_of(obj)
     bench = _session(collector.config)
-    if found is None or bench is None or not isinstance(collector, pytest.Module):
+    if found is None or bench is None:
         return None
+    if not isinstance(collector, pytest.Module):
+        raise collector.CollectError(
+            f"{collector.nodeid}::{name}: a benchmark function stands in a module, not in a class"
+        )
     from .items import make_items
 
     try:
@@ -80,13 +89,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Plan what will be asked, before a worker says that it is ready."""
     bench = _session(session.config)
-    showing_only = ("collectonly", "setuponly", "setupplan")
-    if bench is None or any(session.config.getoption(name, False) for name in showing_only):
+    if bench is None:
         return
+    showing_only = ("collectonly", "setuponly", "setupplan")
     try:
-        bench.make_plan(session.items)
+        bench.check_options()
+        if not any(session.config.getoption(name, False) for name in showing_only):
+            bench.make_plan(session.items)
     except CkptbenchError as error:
-        raise pytest.UsageError(str(error)) from None
+        if not bench.worker:
+            raise pytest.UsageError(str(error)) from None
+        from .distribute import tell_refusal
+
+        tell_refusal(session, str(error))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -136,10 +151,16 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
     status = status_of(report)
     if report.outcome == "failed" and report.when == "call":
         if status == "missed":
-            return "missed", "m", ("MISSED", {"yellow": True})
+            return "missed", "m", _word("MISSED", yellow=True)
         if status == "error":
-            return "error", "E", ("ERROR", {"red": True})
+            return "error", "E", _word("ERROR", red=True)
     return None
+
+
+def _word(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
+    # pytest 8.2 would print a word and its colours in the short summary as they are.
+    coloured = hasattr(pytest.TestReport, "_get_verbose_word_with_markup")
+    return (text, markup) if coloured else text
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -226,9 +226,10 @@ def make_items(
     _check_rows(rows, where)
     reducer = found.score
     if chosen := session.options.k.get(found.name):
-        if not reducer.ks:
-            raise CkptbenchError(f"the score of {found.name} takes no k", where="--k")
-        reducer = reducer.with_ks(chosen)
+        if reducer.ks:
+            reducer = reducer.with_ks(chosen)
+        else:
+            session.refuse(CkptbenchError(f"the score of {found.name} takes no k", where="--k"))
     arguments = tuple(inspect.signature(function).parameters)
     if ("k" in arguments) != bool(reducer.ks):
         raise CkptbenchError(

@@ -70,7 +70,9 @@ def judge(
             values.append(1.0 if word is None else _graded(function, word))
     if min(values) == 1.0 == max(values):
         return _PASSED.setdefault(len(values), Outcome("passed", tuple(values)))
-    return Outcome("passed" if values[0] == 1.0 else "missed", tuple(values), detail)
+    if values[0] == 1.0:
+        return Outcome("passed", tuple(values), detail)
+    return Outcome("missed", tuple(values), detail or f"graded {values[0]:g}")
 
 
 def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:

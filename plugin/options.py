@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import getpid
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from .errors import CkptbenchError, nearest
-from .short_names import add_with_short_name
+from .short_names import add_with_short_name, names_of
 
 GATES = ("regress", "strict", "off")
 DEVICES = "auto, cpu, cuda or cuda:N"
@@ -316,6 +316,25 @@ class Options:
     no_resume: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """What was given on the command line and could not be read."""
+
+    why: str
+
+
+def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    # pytest reads the command line before it knows the conftests. One of them may own the short
+    # name and another opinion of its value, so nothing may be refused before they are loaded.
+    def read_if_possible(text: str) -> Any:
+        try:
+            return parse(text)
+        except argparse.ArgumentTypeError as error:
+            return _Unread(str(error))
+
+    return read_if_possible
+
+
 def register(parser: pytest.Parser) -> None:
     """Declare every option and its ini setting to pytest."""
     group = parser.getgroup("ckptbench", "benchmarks of language-model checkpoints")
@@ -324,12 +343,23 @@ def register(parser: pytest.Parser) -> None:
         if option.parse is None:
             attributes["action"] = "store_true"
         else:
-            attributes["type"] = option.parse
+            attributes["type"] = _read_later(option.parse)
             attributes["metavar"] = option.metavar
             if option.many:
                 attributes["action"] = "append"
         add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
         parser.addini(option.dest, option.help.replace("%%", "%"), type="string", default=None)
+
+
+def hint_at_typos(parser: pytest.Parser, arguments: Sequence[str]) -> None:
+    """Let pytest's message about an unknown option name ours that is spelled nearly so."""
+    ours = [name for o in OPTIONS for name in (o.name, f"ckpt-{o.name}")]
+    words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+    unknown = sorted(words - names_of(parser) - {f"--{name}" for name in ours})
+    hints = {word: nearest(word.removeprefix("--"), ours) for word in unknown}
+    told = [word + hint.replace("'", "'--", 1) for word, hint in hints.items() if hint]
+    if told:
+        parser.extra_info["options of ckptbench"] = ", ".join(told)
 
 
 def _from_ini(config: pytest.Config, option: Option) -> list[Any]:
@@ -355,12 +385,15 @@ def read(config: pytest.Config, run_id: str = "") -> Options:
         run_id: the run that this process is a worker of.
 
     Raises:
-        CkptbenchError: an ini setting has a value that cannot be read, or options contradict.
+        CkptbenchError: an option has a value that cannot be read, or options contradict.
     """
     values: dict[str, Any] = {}
     for option in OPTIONS:
         given = config.getoption(option.dest, None)
         found = [] if given is None else given if option.many else [given]
+        for value in found:
+            if isinstance(value, _Unread):
+                raise CkptbenchError(value.why, where=f"--{option.name}")
         found = found or _from_ini(config, option)
         if option.many == "append":
             values[option.field] = tuple(found) or option.default

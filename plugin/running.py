@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pytest
 from _pytest.runner import runtestprotocol
 
+from . import hooks
+from .errors import CkptbenchError
 from .groups import FixtureFailed, Group
 from .items import MissedSample, SampleItem
 from .judging import NoAnswer, Outcome
@@ -116,7 +118,7 @@ class Runner:
     def __init__(self, session: BenchSession) -> None:
         self._session = session
         config = session.config
-        self._ours = config.pluginmanager.get_plugin("ckptbench")
+        self._ours = hooks
         self._output = Output(config)
         self._pytests_way = any(config.getoption(name, False) for name in _ASK_FOR_PYTEST)
 
@@ -219,7 +221,7 @@ class Runner:
 def _make_report(item: SampleItem, others: Others, call: Phase) -> pytest.TestReport:
     if others.makereport is None:
         return report_of(item, call)
-    info = pytest.CallInfo(
+    info: pytest.CallInfo[None] = pytest.CallInfo(
         None, call.excinfo, call.start, call.stop, call.duration, call.when, _ispytest=True
     )
     report: pytest.TestReport = others.makereport(item=item, call=info)
@@ -344,9 +346,10 @@ def _first_traceback(group: Group, failed: FixtureFailed, item: SampleItem) -> A
     """The cause of a failed fixture, once a group; one line for its other items."""
     cause = group.failure
     if group.failure_shown or cause is None:
-        reason = str(cause).partition("\n")[0] if cause else ""
-        return f"{failed}: {type(cause).__name__}: {reason}"
+        return str(failed)
     group.failure_shown = True
+    if isinstance(cause, CkptbenchError):  # the user's to mend: where we noticed tells nothing
+        return str(cause)
     return item._repr_failure_py(
         pytest.ExceptionInfo.from_exception(cause), style=item.config.getoption("tbstyle", "auto")
     )

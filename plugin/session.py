@@ -69,6 +69,7 @@ class BenchSession:
     runner: Runner | None = None
     token: str = field(default_factory=lambda: uuid4().hex)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _refusals: list[CkptbenchError] = field(default_factory=list)
     _answering: Answering | None = None
     _store: RunStore | None = None
 
@@ -130,19 +131,39 @@ class BenchSession:
     # Collecting
 
     def protocols_of(self, found: Benchmark) -> tuple[Protocol, ...]:
-        """The protocols a benchmark is asked by; the first one's scores are gated.
-
-        Raises:
-            CkptbenchError: `--protocol` names one that the benchmark does not have.
-        """
+        """The protocols a benchmark is asked by; the first one's scores are gated."""
         known = {protocol.name: protocol for protocol in found.protocols}
         self._benchmarks[found.name] = tuple(known)
-        chosen = self.options.protocol.get(found.name)
-        if chosen is None:
-            return found.protocols
-        only_this = replace(self.options, k={}, protocol={found.name: chosen})
-        check_names(only_this, self._benchmarks)
-        return tuple(known[name] for name in chosen)
+        chosen = self.options.protocol.get(found.name, ())
+        return tuple(known[name] for name in chosen if name in known) or found.protocols
+
+    def refuse(self, error: CkptbenchError) -> None:
+        """Note an option that cannot be followed; `check_options` raises the first."""
+        self._refusals.append(error)
+
+    def check_options(self) -> None:
+        """Refuse options that do not fit what was collected.
+
+        A setting of the ini file may name a benchmark that this session did not collect.
+
+        Raises:
+            CkptbenchError: naming the option and the nearest known name.
+        """
+        if not self._benchmarks:
+            return
+        for error in self._refusals:
+            raise error
+
+        def of_this_session(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+            typed = {key for given in self.config.getoption(name, None) or [] for key in given}
+            return {k: v for k, v in chosen.items() if k in typed or k in self._benchmarks}
+
+        chosen = replace(
+            self.options,
+            k=of_this_session("ckpt_k", self.options.k),
+            protocol=of_this_session("ckpt_protocol", self.options.protocol),
+        )
+        check_names(chosen, self._benchmarks)
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Put items in running order: one checkpoint after the other, longest first in a group.
@@ -182,7 +203,6 @@ class BenchSession:
             share_the_machine(self.worker, self.workers)
         # The items live as long as the session: the collector need not walk them again and again.
         gc.freeze()
-        check_names(self.options, self._benchmarks)
         size = planning.fair_size(n, self.workers) if self.workers else planning.BLOCK_SIZE
         plan = planning.cut(groups, size)
         if self.worker in ("", "gw0"):

@@ -19,7 +19,7 @@ def add_with_short_name(
     parser: pytest.Parser, group: Any, long: str, short: str, attributes: dict[str, Any]
 ) -> None:
     """Add an option under its long name, and under the short one while nobody else has that."""
-    if short in _names(parser):
+    if short in names_of(parser):
         group.addoption(long, **attributes)
         return
     group.addoption(long, short, **attributes)
@@ -30,7 +30,8 @@ def add_with_short_name(
         _give_way_at_once(parser, optparser, short)
 
 
-def _names(parser: Any) -> set[str]:
+def names_of(parser: Any) -> set[str]:
+    """Every name that an option of the parser answers to."""
     groups = [*parser._groups, parser._anonymous]
     return {name for group in groups for option in group.options for name in option.names()}
 

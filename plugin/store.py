@@ -312,15 +312,16 @@ class RunStore:
 
     def add(
         self,
-        answers: Iterable[tuple[Key, Filled | Skipped]],
+        answers: Iterable[tuple[Key, str]],
         served: Iterable[tuple[int, str]] = (),
     ) -> None:
         """Store answers durably, in one commit.
 
         Args:
+            answers: each response as `encode` wrote it.
             served: which stored response items are given, as `(position, digest)`.
         """
-        self._insert([(key, encode(response)) for key, response in answers], served)
+        self._insert(answers, served)
 
     def _insert(
         self, rows: Iterable[tuple[Key, str]], served: Iterable[tuple[int, str]] = ()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 # Syllables frequent in Korean that the word lists happen to miss.
 EXTRA_SYLLABLES = (
+    "밖깼꽁덟삿섰얀찼슛했됨쨌훗켜쏜뭐밋빚껄괜꽤쫙촌뎌"
     "갉갚갛갱걱겠겪곁곱괴굳긁긋긍깎깐깜깡깥깬꼈꼬꼭꼴꽂꽉꿔꿰끄끊낌낑납낯넉넋넜넸녔녕놨눌눕늦늪닌닝닮닳닿댁댐댓덜덮돋됐될듯딘딩딪딱땀땄땠떤떴떻떼똑뜨뜬뜯띄띠랬랭략량렇렌렬렷령록롯룻륙륵"
     "릅맘맙맞맡맨맸맺멈멋몇몽묘묶묻묽므믿및밑밟뱃벅볏볕봐봤붙브빚빡뺨뻗뽀뽑뾰뿐뿔삐삭삯샘섭센셈셉셔셨솟쇄숨숯싫싶쌍썩쏘쏟쏠쐐쑤쓸씩씬않앓앵얇얕얗얹엄엇엮엷옳왁왼웅윗응잇잘잣잦잿젖젤좀좁"
     "좇좌죄줍줘즉즙짖짚짜짝쩍쩔쯤찍찔찜찢착찮챙척쳐촉총최춥충춰췄츠층칸캄캐컸켜켠콘쾌쿠쿨클탬탱턱털텀텅툼튀튕틈틔팠팡펴펼푹푼핏헤혔혹홀확훌훑훔훨휩흉흘흠흡흥흩힌"
@@ -79,6 +80,18 @@ O이나 M을 O!a 날에는 N도 N!f
 @link M이 M?a 까닭은 O이었다
 S은 O에 대해 자세히 설명했다
 P을 P!a S은 O을 M에 비유했다
+O마다 M이 달랐다
+S은 O만 O!f
+O 가게 앞에 @quality M이 있었다
+O 속의 M은 @manner M?f
+S은 O 뒤를 @manner 따라갔다
+O 사람들은 M을 M!f
+O 이야기를 들은 S은 M을 M!f
+@time O 값이 오르자 M도 M?f
+P에 가면 O와 M을 볼 수 있다
+S에게 O은 M처럼 중요했다
+O에서 나온 M이 @manner M?f
+O 끝에는 M이 놓여 있다
 """.strip().split("\n")
 _ROLE = re.compile(r"([SPOMN])([!?][acf]|[^!?,]*)")
 _KINDS = {"food": 5, "place": 2, "animal": 2, "plant": 2, "thing": 5, "nature": 2, "art": 2,

@@ -1,4 +1,4 @@
-"""Commands run as a user runs them: in a shell, in a folder of their own, on the demo checkpoint."""
+"""Commands run as a user runs them: in a shell, in a folder of their own, on the demo."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,15 +66,19 @@ class Workspace:
 
     path: Path
 
-    def run(self, command: str, **environment: str) -> Finished:
-        """Run a line, or several, of bash; it stops at the first that fails."""
+    def environment(self) -> dict[str, str]:
+        """The variables of the commands: what a user's shell has, and a width to print to."""
         inherited = {n: value for n, value in os.environ.items() if n not in NOT_INHERITED}
         settings = {"COLUMNS": "100", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**inherited, **settings, "PATH": search}
+
+    def run(self, command: str, **variables: str) -> Finished:
+        """Run a line, or several, of bash; it stops at the first that fails."""
         ended = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", command],
             cwd=self.path,
-            env={**inherited, **settings, "PATH": search, **environment},
+            env={**self.environment(), **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -90,8 +95,8 @@ def demo_checkpoints() -> list[str]:
     return [f"demo-mlm/checkpoint-{step}" for step in steps]
 
 
-def make_workspace(path: Path) -> Workspace:
-    """A new workspace in an empty folder."""
+def workspace_in(path: Path) -> Workspace:
+    """A new workspace in a folder that is empty or not there."""
     for name in CLONED:
         source, place = REPOSITORY / name, path / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -108,25 +113,25 @@ def make_workspace(path: Path) -> Workspace:
 @pytest.fixture(scope="session")
 def shared_workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """One workspace for many tests, where a run reuses the answers of those before it."""
-    return make_workspace(tmp_path_factory.mktemp("workspace"))
+    return workspace_in(tmp_path_factory.mktemp("workspace"))
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """An untouched workspace, for a test whose runs must not know of others'."""
-    return make_workspace(tmp_path / "workspace")
+    return workspace_in(tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def make_workspace() -> Callable[[Path], Workspace]:
+    """Makes a workspace in a folder, for a module that has its own."""
+    return workspace_in
 
 
 @pytest.fixture(scope="session")
 def earliest() -> str:
     """The first demo checkpoint of its training."""
     return demo_checkpoints()[0]
-
-
-@pytest.fixture(scope="session")
-def newest() -> Path:
-    """The folder of the last demo checkpoint, which `demo-mlm` stands for."""
-    return REPOSITORY / "benchmarks/demo" / demo_checkpoints()[-1]
 
 
 def _folder_of(variable: str, holds: str) -> Path:

@@ -1,4 +1,4 @@
-"""Public corpora and a real checkpoint: runs where CKPTBENCH_DATA and CKPTBENCH_MODELS point at them."""
+"""Public corpora and a real checkpoint, where CKPTBENCH_DATA and CKPTBENCH_MODELS name them."""
 
 from __future__ import annotations
 
@@ -29,38 +29,40 @@ def test_the_passages_of_boolq_give_more_than_1500_samples(boolq: Path) -> None:
     assert len({json.loads(row)["cluster"] for row in rows}) > 500
 
 
-def test_all_three_protocols_say_their_coverage(
-    shared_workspace: Any, boolq: Path, models: Path
-) -> None:
-    output = shared_workspace.run(
-        f"pytest benchmarks -k real '--checkpoint={models}/{CHECKPOINT}' --real-data={boolq} "
-        "--limit=60"
-    ).expect(0)
+@pytest.fixture(scope="module")
+def alone(shared_workspace: Any, boolq: Path, models: Path) -> tuple[str, Path]:
+    """What a run in one process prints, and its folder."""
+    command = command_on(boolq, models)
+    output = shared_workspace.run(f"{command} --run-id=boolq-one").expect(0)
+    return output, shared_workspace.path / "results/boolq-one"
+
+
+def command_on(boolq: Path, models: Path) -> str:
+    checkpoint = f"{models}/{CHECKPOINT}"
+    options = f"'--checkpoint={checkpoint}' --real-data={boolq} --limit=32 --no-resume"
+    return f"pytest benchmarks -k real {options}"
+
+
+def outcomes(folder: Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
+    (file,) = folder.glob("samples/*/real.jsonl")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {(row["protocol"], row["id"]): (row["status"], row["values"]) for row in rows}
+
+
+def test_all_three_protocols_say_their_coverage(alone: tuple[str, Path]) -> None:
+    output, _ = alone
     for protocol in PROTOCOLS:
         _, _, after = output.partition(f"\n{protocol}")
-        first, fifth, coverage = after.splitlines()[1:4]
-        assert re.match(r"  real@1 +\d+\.\d\d%", first)
-        assert re.match(r"  real@5 +\d+\.\d\d%", fifth)
-        assert re.match(r"  coverage: \d+ of 60 scored", coverage)
+        at_1, at_5, coverage = after.splitlines()[1:4]
+        assert re.match(r"  real@1 +\d+\.\d\d%", at_1)
+        assert re.match(r"  real@5 +\d+\.\d\d%", at_5)
+        assert re.match(r"  coverage: \d+ of 32 scored", coverage)
 
 
 def test_two_workers_give_the_outcomes_of_one_process(
-    shared_workspace: Any, boolq: Path, models: Path
+    alone: tuple[str, Path], shared_workspace: Any, boolq: Path, models: Path
 ) -> None:
-    command = (
-        f"pytest benchmarks -k real '--checkpoint={models}/{CHECKPOINT}' --real-data={boolq} "
-        "--protocol=real=whole-word --limit=48 --no-resume"
-    )
-    shared_workspace.run(f"{command} --run-id=boolq-one").expect(0)
-    shared_workspace.run(f"{command} --run-id=boolq-two -n 2").expect(0)
-    results = shared_workspace.path / "results"
-    alone, together = (
-        {
-            row["id"]: (row["status"], row["values"])
-            for line in next((results / run).glob("samples/*/real.jsonl")).read_text().splitlines()
-            for row in [json.loads(line)]
-        }
-        for run in ("boolq-one", "boolq-two")
-    )
-    assert len(alone) == 48
-    assert together == alone
+    shared_workspace.run(f"{command_on(boolq, models)} --run-id=boolq-two -n 2").expect(0)
+    one = outcomes(alone[1])
+    assert len(one) == 3 * 32
+    assert outcomes(shared_workspace.path / "results/boolq-two") == one

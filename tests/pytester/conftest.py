@@ -6,9 +6,10 @@ appended to a file, so that tests can count.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,11 @@ from ckptbench import Failed, Filled, Skipped
 HERE = Path(__file__).parent
 
 
+def note(name, line):
+    with (HERE / name).open("a") as log:
+        log.write(f"{line}\\n")
+
+
 def once(name):
     """Whether this is the first time that anybody asks."""
     try:
@@ -45,11 +51,11 @@ class Scripted:
     settings = {"seq_len": int(os.environ.get("SEQ_LEN", "128"))}
 
     def answer(self, requests):
-        (HERE / "calls.log").open("a").write(f"{len(requests)}\\n")
+        note("calls.log", len(requests))
         for index, request in enumerate(requests):
-            with (HERE / "asked.log").open("a") as log:
-                log.write(request.text + "\\n")
-            yield from self.obey(index, request.text.split()[0])
+            note("asked.log", request.text)
+            spoiled = request.text in os.environ.get("SPOILED", "").split(",")
+            yield from self.obey(index, "wrong" if spoiled else request.text.split()[0])
 
     def obey(self, index, word):
         rank = {"wrong": None, "second": 2}.get(word, 1)
@@ -155,15 +161,29 @@ class Project:
         """Run pytest in this process, in the order of collection."""
         return self.pytester.runpytest_inprocess("-p", "no:randomly", *args)
 
-    def run_apart(self, *args: str, timeout_s: float = 60) -> pytest.RunResult:
-        """Run pytest in a process of its own."""
-        return self.pytester.runpytest_subprocess("-p", "no:randomly", *args, timeout=timeout_s)
+    def run_apart(self, *args: str, plugins: Sequence[str] = ()) -> pytest.RunResult:
+        """Run pytest in a process of its own, with few plugins, as every worker loads them all."""
+        needed = ["ckptbench", "ckptbench-fixtures", *plugins]
+        if any(arg.startswith("-n") for arg in args):
+            needed.append("xdist")
+        options = [word for name in needed for word in ("-p", name)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            return self.pytester.runpytest_subprocess(*options, *args, timeout=60)
 
     def change(self, name: str, old: str, new: str) -> None:
         """Put something else in a place of a file."""
         text = (self.path / name).read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {name}"
         self.file(name, text.replace(old, new))
+
+    @contextlib.contextmanager
+    def spoiled(self, *texts: str) -> Iterator[None]:
+        """Another checkpoint, which gives wrong answers to some of the texts."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SPOILED", ",".join(texts))
+            patch.setenv("FINGERPRINT", f"spoiled {sorted(texts)}")
+            yield
 
     @staticmethod
     def ran(result: pytest.RunResult) -> dict[str, str]:

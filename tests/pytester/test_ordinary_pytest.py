@@ -181,9 +181,16 @@ def test_the_cache_is_not_needed(standard: Any) -> None:
 
 @pytest.mark.parametrize("plugin", ["terminal", "capture", "logging", "warnings", "junitxml"])
 def test_other_core_plugins_are_not_needed(standard: Any, plugin: str) -> None:
-    result = standard.run_apart("-p", f"no:{plugin}")
+    result = standard.run("-p", f"no:{plugin}")
     assert result.ret == 0
     assert standard.scores == {"word@1": 0.5, "word@5": 0.75}
+
+
+def test_without_the_plugin_hand_written_tests_run(standard: Any) -> None:
+    standard.file("conftest.py", "")
+    result = standard.run("-p", "no:ckptbench", "test_hand.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*1 passed*"])
 
 
 def test_quiet_runs_print_one_line_of_dots(standard: Any) -> None:
@@ -258,7 +265,7 @@ def test_usefixtures_marks_are_obeyed(standard: Any) -> None:
         conftest="""
 @pytest.fixture(scope="session")
 def lights():
-    (HERE / "lights.log").open("a").write("on\\n")
+    note("lights.log", "on")
 """
     )
     standard.change(
@@ -302,22 +309,19 @@ def pytest_collection_modifyitems(items):
 def test_the_users_hooks_are_called_for_sample_items(standard: Any) -> None:
     standard.write(
         conftest="""
-def note(text):
-    (HERE / "hooks.log").open("a").write(text + "\\n")
-
 def pytest_runtest_setup(item):
-    note(f"setup {item.name}")
+    note("hooks.log", f"setup {item.name}")
 
 def pytest_runtest_call(item):
-    note(f"call {item.name}")
+    note("hooks.log", f"call {item.name}")
 
 def pytest_runtest_teardown(item, nextitem):
-    note(f"teardown {item.name} before {nextitem and nextitem.name}")
+    note("hooks.log", f"teardown {item.name} before {nextitem and nextitem.name}")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    note(f"report {item.name} {report.when} {report.outcome}")
+    note("hooks.log", f"report {item.name} {report.when} {report.outcome}")
     return report
 """
     )
@@ -384,8 +388,7 @@ def test_report_hooks_of_the_user_see_sample_reports(standard: Any) -> None:
         conftest="""
 def pytest_runtest_logreport(report):
     if report.when == "call" and "test_word" in report.nodeid:
-        with (HERE / "reports.log").open("a") as log:
-            log.write(f"{report.nodeid} {report.outcome} {dict(report.user_properties)}\\n")
+        note("reports.log", f"{report.nodeid} {report.outcome} {dict(report.user_properties)}")
 """
     )
     standard.run()

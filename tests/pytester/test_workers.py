@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("xdist")
 
 TEXTS = [f"{('right', 'wrong', 'second', 'skipped')[i % 4]} {i:02}" for i in range(14)]
-MODES = ["load", "loadscope", "loadfile", "loadgroup", "worksteal"]
+MODES = ["load", "loadscope", "loadfile", "loadgroup", "worksteal", "each", "no"]
 
 
 def status_by_name(project: Any) -> dict[str, str]:
@@ -32,21 +32,9 @@ def test_every_way_to_distribute_gives_the_outcomes_of_one_process(mixed: Any, m
     assert result.ret == 0
     assert status_by_name(mixed) == alone
     assert mixed.scores == scores
+    assert mixed.coverage["planned"] == len(TEXTS)
     assert set(mixed.asked) == set(TEXTS)
-
-
-def test_each_worker_running_everything_counts_each_sample_once(mixed: Any) -> None:
-    alone = status_by_name(mixed)
-    result = mixed.run_apart("-n2", "--dist=each")
-    assert result.ret == 0
-    assert status_by_name(mixed) == alone
-    assert mixed.coverage["planned"] == 14
-
-
-def test_not_distributing_is_running_alone(mixed: Any) -> None:
-    alone = status_by_name(mixed)
-    assert mixed.run("-n2", "--dist=no").ret == 0
-    assert status_by_name(mixed) == alone
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
 
 
 def test_samples_are_handed_out_in_blocks_of_the_plan(project: Any) -> None:
@@ -61,14 +49,8 @@ def test_samples_are_handed_out_in_blocks_of_the_plan(project: Any) -> None:
 def test_hand_written_tests_alone_are_left_to_xdist(standard: Any) -> None:
     result = standard.run_apart("-n2", "-v", "test_hand.py")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*LoadScheduling*", "*1 passed*"])
+    result.stdout.fnmatch_lines(["*1 passed*"])
     assert not (standard.path / "results").exists()
-
-
-def test_a_failing_hand_written_test_of_a_worker_fails_the_session(standard: Any) -> None:
-    standard.file("test_hand.py", "def test_by_hand():\n    assert False\n")
-    assert standard.run_apart("-n2").ret == 1
-    assert standard.coverage["errors"] == 0
 
 
 def test_a_hand_written_test_that_kills_its_worker_fails_the_session(standard: Any) -> None:
@@ -82,7 +64,7 @@ def test_a_killed_worker_loses_no_other_outcome(project: Any) -> None:
     texts = [f"right {i:02}" for i in range(12)]
     texts[5] = "die-once"
     project.write(texts)
-    result = project.run_apart("-n2")
+    result = project.run_apart("-n2", "--run-id=r")
     result.stdout.fnmatch_lines(["*crashed while running*"])
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
     assert result.ret == 1
@@ -91,13 +73,7 @@ def test_a_killed_worker_loses_no_other_outcome(project: Any) -> None:
     assert coverage["errors"] == 1
     assert coverage["scored"] == 11
     result.stdout.fnmatch_lines(["*incomplete: 1 error*"])
-
-
-def test_the_same_run_id_after_a_killed_worker_asks_only_what_is_missing(project: Any) -> None:
-    texts = [f"right {i:02}" for i in range(12)]
-    texts[5] = "die-once"
-    project.write(texts)
-    project.run_apart("-n2", "--run-id=r")
+    # The same run id goes on with what is missing.
     project.forget_asked()
     assert project.run("--run-id=r").ret == 0
     assert project.coverage["scored"] == 12
@@ -112,11 +88,11 @@ def test_workers_that_always_die_end_the_session(project: Any) -> None:
     assert project.coverage["errors"] + project.coverage["not_run"] >= 1
 
 
-def test_errors_of_workers_are_told(project: Any) -> None:
-    project.write(["right 00", "failed 1", "right 02"])
+def test_errors_and_failures_of_workers_are_told(project: Any) -> None:
+    project.write(["right 00", "failed 1"], by_hand="def test_by_hand():\n    assert 1 == 2\n")
     result = project.run_apart("-n2")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*no answer: the server said no*", "*1 error*"])
+    result.stdout.fnmatch_lines(["*no answer: the server said no*", "*assert 1 == 2*"])
     assert project.coverage["errors"] == 1
 
 
@@ -132,12 +108,6 @@ def test_stopping_at_the_first_miss_with_workers(project: Any) -> None:
     result = project.run_apart("-n2", "-x")
     assert result.ret in (1, 2)
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
-
-
-def test_a_second_session_with_workers_asks_nothing(mixed: Any) -> None:
-    mixed.forget_asked()
-    assert mixed.run_apart("-n2").ret == 0
-    assert mixed.asked == []
 
 
 def test_each_worker_has_its_share_of_the_cores(

@@ -177,7 +177,11 @@ def deberta(vocabulary: int) -> Any:
     )
 
 
-FAMILIES = {"bert": (wordpiece, bert), "roberta": (byte_bpe, roberta), "deberta": (unigram, deberta)}
+FAMILIES = {
+    "bert": (wordpiece, bert),
+    "roberta": (byte_bpe, roberta),
+    "deberta": (unigram, deberta),
+}
 
 
 @pytest.fixture(scope="session")

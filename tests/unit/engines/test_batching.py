@@ -1,6 +1,7 @@
 import random
 
 import pytest
+
 from ckptbench.fixtures.engines.batching import Budget, batch_end, longest_first
 
 WIDE = Budget(tokens=10**9, squares=10**12)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+
 from ckptbench.fixtures.engines.masking import Context, Masker, Place
 
 FAMILIES = ["bert", "roberta", "deberta"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+
 from ckptbench.fixtures.engines.search import (
     Blank,
     Found,
@@ -101,7 +102,9 @@ def test_of_equal_candidates_the_lower_token_id_comes_first() -> None:
 
 
 def test_the_margin_is_the_narrowest_choice_that_mattered() -> None:
-    found, _ = answered(beam_search(BLANK, 1, beam=1, top=1), lambda _: [0.5, 0.3, 0.2 - 1e-9, 1e-9])
+    found, _ = answered(
+        beam_search(BLANK, 1, beam=1, top=1), lambda _: [0.5, 0.3, 0.2 - 1e-9, 1e-9]
+    )
     assert found.margin == pytest.approx(math.log(0.5 / 0.3))
     both, _ = answered(beam_search(BLANK, 1, beam=1, top=2), lambda _: [0.36, 0.35, 0.2, 0.09])
     assert both.margin == pytest.approx(math.log(0.36 / 0.35))

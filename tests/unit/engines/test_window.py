@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+
 from ckptbench.fixtures.engines.window import Window, choose_window
 
 

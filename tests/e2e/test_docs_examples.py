@@ -1,0 +1,154 @@
+"""The examples of docs/ run: the code of a benchmark, the commands of a CI."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).parents[2]
+WORKFLOW = ".github/workflows/ckptbench.yml"
+
+
+def text_of(page: str) -> str:
+    return (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+def modules(page: str) -> dict[str, str]:
+    """The Python blocks that are whole files, by file name."""
+    pattern = r'^```python title="([^"]+)"\n(.*?)^```$'
+    return dict(re.findall(pattern, text_of(page), re.MULTILINE | re.DOTALL))
+
+
+def commands(page: str) -> list[str]:
+    """The lines of the shell blocks, also of those inside a list."""
+    blocks = re.findall(r"^ *```shell\n(.*?)^ *```$", text_of(page), re.MULTILINE | re.DOTALL)
+    return [line.strip() for block in blocks for line in block.splitlines()]
+
+
+def command_of(page: str, part: str) -> str:
+    """The one command of a page that holds a part."""
+    (found,) = [command for command in commands(page) if part in command]
+    return found
+
+
+def scores(folder: Path) -> dict[str, float]:
+    (summary,) = folder.glob("results/*/summary.json")
+    (checkpoint,) = json.loads(summary.read_text(encoding="utf-8"))["checkpoints"]
+    (benchmark,) = checkpoint["benchmarks"]
+    return {score["metric"]: score["value"] for score in benchmark["scores"]}
+
+
+# docs/writing-a-benchmark.md
+
+
+@pytest.fixture
+def authors_folder(workspace: Any) -> Any:
+    """A folder with the page's benchmarks, and without its engine."""
+    shutil.rmtree(workspace.path / "benchmarks")
+    (workspace.path / "conftest.py").unlink()
+    (workspace.path / "pyproject.toml").unlink()
+    for name, code in modules("docs/writing-a-benchmark.md").items():
+        if name != "conftest.py":
+            (workspace.path / name).write_text(code, encoding="utf-8")
+    return workspace
+
+
+def test_a_benchmark_in_twenty_lines(authors_folder: Any) -> None:
+    code = modules("docs/writing-a-benchmark.md")["test_capitals.py"]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 20
+    authors_folder.run(commands("docs/writing-a-benchmark.md")[0]).expect(0)
+    assert set(scores(authors_folder.path)) == {"capitals@1", "capitals@3"}
+
+
+def test_an_engine_of_ones_own_needs_no_checkpoint(authors_folder: Any) -> None:
+    code = modules("docs/writing-a-benchmark.md")["conftest.py"]
+    (authors_folder.path / "conftest.py").write_text(code, encoding="utf-8")
+    output = authors_folder.run(commands("docs/writing-a-benchmark.md")[1]).expect(0)
+    assert "engine (cities 2)" in output
+    assert scores(authors_folder.path) == {"capitals@1": 1 / 4, "capitals@3": 2 / 4}
+
+
+def test_a_graded_benchmark(authors_folder: Any) -> None:
+    code = modules("docs/writing-a-benchmark.md")["conftest.py"]
+    (authors_folder.path / "conftest.py").write_text(code, encoding="utf-8")
+    authors_folder.run("pytest test_capitals_rank.py").expect(0)
+    assert scores(authors_folder.path) == {"reciprocal_rank": (1 + 1 / 2) / 4}
+
+
+# docs/ci.md and the workflow
+
+
+@pytest.fixture(scope="module")
+def teams_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
+    """Somebody's repository: two checkpoints, both the newest of the demo."""
+    workspace = make_workspace(tmp_path_factory.mktemp("team"))
+    demo = workspace.path / "benchmarks/demo/demo-mlm"
+    newest = max(demo.glob("checkpoint-*"), key=lambda c: int(c.name.partition("-")[2]))
+    for name in ("checkpoint-655", "checkpoint-700"):
+        shutil.copytree(newest, workspace.path / "runs/x" / name)
+    (workspace.path / "baselines").mkdir()
+    made = workspace.run(command_of("docs/ci.md", "--update-baseline")).expect(0)
+    assert "baselines/best.json was written" in made
+    return workspace
+
+
+def test_the_baseline_keeps_the_tolerance_it_was_made_with(teams_folder: Any) -> None:
+    baseline = json.loads((teams_folder.path / "baselines/best.json").read_text("utf-8"))
+    assert baseline["benchmarks"]["real/whole-word"]["tolerance"] == {"real@5": 0.015}
+
+
+def test_the_command_for_other_ci_systems(teams_folder: Any) -> None:
+    teams_folder.run(command_of("docs/ci.md", "--junitxml=junit.xml")).expect(0)
+    assert (teams_folder.path / "junit.xml").read_text("utf-8").count("<testcase") > 300
+
+
+def workflow_of_the_page() -> dict[str, str]:
+    """The commands of the workflow that docs/ci.md shows, by step."""
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", text_of("docs/ci.md"), re.MULTILINE | re.DOTALL)
+    (job,) = yaml.safe_load(block)["jobs"].values()
+    return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+
+
+def test_the_workflow_of_the_page_is_the_same_command(teams_folder: Any) -> None:
+    steps = workflow_of_the_page()
+    assert set(steps) == {"Install", "Gate"}  # what is installed is what these tests run in
+    assert command_of("docs/ci.md", "--junitxml").startswith(steps["Gate"])
+
+
+@pytest.mark.parametrize("part", ["--gate=strict", "--run-id=nightly"])
+def test_the_other_commands_are_accepted(teams_folder: Any, part: str) -> None:
+    """They differ in what the tests of the gate and of the store look at: collecting is enough."""
+    command = command_of("docs/ci.md", part)
+    assert "::test_real_k[" in teams_folder.run(f"{command} --collect-only -q").expect(0)
+
+
+def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: Path) -> None:
+    workflow = yaml.safe_load(text_of(WORKFLOW))
+    steps = workflow["jobs"]["gate"]["steps"]
+    runs = {step["name"]: step["run"] for step in steps if "run" in step}
+    assert set(runs) == {"Install", "Gate"}
+    (checks,) = [s for s in workflow["jobs"]["checks"]["steps"] if "run" in s]
+    assert (REPOSITORY / checks["run"]).stat().st_mode & 0o111
+    page = tmp_path / "summary.md"
+    defaults = {
+        name: re.fullmatch(r"\$\{\{ inputs\.\w+ \|\| '(.*)' \}\}", value)[1]  # type: ignore[index]
+        for name, value in workflow["env"].items()
+        if value.startswith("${{")
+    }
+    assert set(defaults) == {"CHECKPOINT", "BASELINE", "GATE"}
+    teams_folder.run(
+        runs["Gate"],
+        **defaults,
+        GITHUB_ACTIONS="true",
+        GITHUB_RUN_ID="7",
+        GITHUB_STEP_SUMMARY=str(page),
+    ).expect(0)
+    assert page.read_text("utf-8").startswith("## ckptbench\n\n**unchanged")
+    assert (teams_folder.path / "results/ci-7/summary.json").exists()
+    assert (teams_folder.path / "junit.xml").exists()

@@ -1,0 +1,83 @@
+"""Every command of README.md is run, and what it shows is what they print.
+
+The commands run in one shell, in the order of the page, in a folder like a fresh clone. What they
+need and a clone does not hold is made first:
+
+| in README.md | here |
+|---|---|
+| `runs/x/checkpoint-655`, `runs/x/checkpoint-700` | copies of the newest demo checkpoint |
+| `my_texts.txt` | the first passages that the shipped samples were made of |
+| `make bench` | as it is; `.venv` is the environment of these tests |
+| `make test` | some of the tests only: this file is one of the others |
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+REPLACED = {"make test": "make test ARGS='-p no:cacheprovider tests/unit/scores'"}
+# What differs from one run to the next.
+TIMES = re.compile(r"\d+(\.\d+)? ?s\b|\d+ asked|\d+ reused|\d{8}_\d{6}_\d+")
+
+
+def blocks(language: str, page: str = "README.md") -> list[str]:
+    """The fenced blocks of a language."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def shown(line: str) -> str:
+    """A line without what differs from one run to the next."""
+    return TIMES.sub("~", line.rstrip())
+
+
+@pytest.fixture(scope="module")
+def readers_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
+    """A clone with what the tour takes for granted."""
+    workspace = make_workspace(tmp_path_factory.mktemp("readme"))
+    demo = workspace.path / "benchmarks/demo/demo-mlm"
+    newest = max(demo.glob("checkpoint-*"), key=lambda c: int(c.name.partition("-")[2]))
+    for name in ("checkpoint-655", "checkpoint-700"):
+        shutil.copytree(newest, workspace.path / "runs/x" / name)
+    passages = (REPOSITORY / "benchmarks/samples/passages_ko.txt").read_text(encoding="utf-8")
+    (workspace.path / "my_texts.txt").write_text(
+        "".join(passages.splitlines(keepends=True)[:20]), encoding="utf-8"
+    )
+    return workspace
+
+
+def test_every_command_of_the_readme_runs(readers_folder: Any) -> None:
+    commands = "".join(blocks("shell"))
+    for written, run in REPLACED.items():
+        assert f"\n{written}\n" in f"\n{commands}"
+        commands = commands.replace(f"{written}\n", f"{run}\n")
+    output = readers_folder.run(f"set -x\n{commands}").expect(0)
+    assert "unchanged: 3 metrics compared with benchmarks/baselines/demo-mlm.json" in output
+    assert "best.json was written" in output
+    assert "unchanged: 3 metrics compared with best.json" in output
+    assert '"checkpoint": "checkpoint-700"' in output
+
+
+def test_what_the_readme_shows_is_what_is_printed(readers_folder: Any) -> None:
+    (block,) = blocks("console")
+    command, *lines = block.removeprefix("$ ").splitlines()
+    printed = [shown(line) for line in readers_folder.run(command).expect(1).splitlines()]
+    excerpt = [shown(line) for line in lines if line != "..."]
+    assert len(excerpt) >= 10
+    rest = iter(printed)
+    for line in excerpt:
+        assert line in rest, f"not printed, or not in this order: {line}\n" + "\n".join(printed)
+
+
+def test_the_korean_readme_has_no_other_commands() -> None:
+    english = {line for block in blocks("shell") for line in block.splitlines()}
+    korean = {line for block in blocks("shell", "README.ko.md") for line in block.splitlines()}
+    comments = {line for line in korean if line.startswith("#")}
+    assert korean - comments
+    assert korean - comments <= english

@@ -1,0 +1,239 @@
+"""Exit status: 1 for a regression, an incomplete run or another test's failure; misses are none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+TEXTS = [f"right {i:02}" for i in range(40)]
+
+
+@pytest.fixture
+def compared(project: Any) -> Any:
+    """Forty samples answered right, and a baseline that says so."""
+    project.write(TEXTS)
+    assert project.run("--baseline=base.json", "--update-baseline", "--run-id=old").ret == 0
+    return project
+
+
+def test_misses_alone_exit_0(project: Any) -> None:
+    project.write(["wrong 00", "wrong 01"])
+    result = project.run()
+    assert result.ret == 0
+    assert project.summary["exit_status"] == 0
+
+
+def test_a_failing_hand_written_test_exits_1(standard: Any) -> None:
+    standard.file("test_hand.py", "def test_by_hand():\n    assert 1 == 2\n")
+    result = standard.run()
+    assert result.ret == 1
+    assert standard.summary["exit_status"] == 1
+    assert standard.summary["complete"]
+    result.stdout.fnmatch_lines(["*assert 1 == 2*", "*exit 1, because other tests failed*"])
+
+
+def test_a_hand_written_test_that_fails_in_setup_exits_1(standard: Any) -> None:
+    standard.file(
+        "test_hand.py",
+        "import pytest\n\n@pytest.fixture\ndef broken():\n    1 / 0\n\n"
+        "def test_by_hand(broken):\n    pass\n",
+    )
+    assert standard.run().ret == 1
+
+
+def test_a_module_that_cannot_be_collected_exits_2_and_asks_nothing(standard: Any) -> None:
+    standard.file("test_hand.py", "import no_such_module\n")
+    result = standard.run()
+    assert result.ret == 2
+    assert standard.asked == []
+
+
+def test_collection_errors_that_are_passed_over_still_exit_1(standard: Any) -> None:
+    standard.file("test_hand.py", "import no_such_module\n")
+    result = standard.run("--continue-on-collection-errors")
+    assert result.ret == 1
+    assert standard.coverage["scored"] == 4
+
+
+def test_nothing_selected_keeps_pytests_own_exit_status(standard: Any) -> None:
+    assert standard.run("-k", "nothing_like_this").ret == 5
+
+
+def test_updating_the_baseline_writes_it_and_the_next_run_is_unchanged(compared: Any) -> None:
+    baseline = json.loads((compared.path / "base.json").read_text())
+    assert baseline["format"] == "ckptbench.baseline/1"
+    assert len(baseline["benchmarks"]["word/plain"]["outcomes"]) == 40
+    result = compared.run("--baseline=base.json")
+    assert result.ret == 0
+    assert compared.verdicts == {"word@1": "unchanged", "word@5": "unchanged"}
+    result.stdout.fnmatch_lines(["*unchanged: 2 metrics compared with base.json*exit 0*"])
+
+
+def test_a_regression_exits_1_and_lists_the_lost_samples(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=base.json")
+    assert result.ret == 1
+    assert compared.verdicts["word@1"] == "regressed"
+    assert compared.scores["word@1"] == 0.5
+    assert [flip["change"] for flip in compared.result["flips"]] == ["lost"] * 20
+    result.stdout.fnmatch_lines(
+        ["*20 lost*", "*lost  pytest 'test_bench.py::test_word?s-00?'*", "*regressed: *exit 1*"]
+    )
+
+
+def test_a_listed_flip_can_be_pasted(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=base.json")
+        line = next(line for line in result.outlines if "s-07" in line or "s-00" in line)
+        nodeid = line.partition("'")[2].partition("'")[0]
+        again = compared.run("-v", nodeid)
+    assert list(compared.ran(again).values()) == ["MISSED"]
+
+
+def test_a_rise_is_no_failure(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[:20]):
+        compared.run("--baseline=low.json", "--update-baseline")
+    result = compared.run("--baseline=low.json")
+    assert result.ret == 0
+    assert compared.verdicts["word@1"] == "suspicious"
+    assert {flip["change"] for flip in compared.result["flips"]} == {"won"}
+
+
+def test_the_gate_can_be_off(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=base.json", "--gate=off")
+    assert result.ret == 0
+    assert compared.verdicts["word@1"] == "regressed"
+
+
+def test_the_gate_off_does_not_silence_errors(project: Any) -> None:
+    project.write(["right 00", "failed 1"])
+    assert project.run("--gate=off").ret == 1
+
+
+def test_a_small_drop_is_inconclusive_and_fails_a_strict_gate_only(compared: Any) -> None:
+    with compared.spoiled(TEXTS[0]):
+        assert compared.run("--baseline=base.json").ret == 0
+        assert compared.verdicts["word@1"] == "inconclusive"
+        result = compared.run("--baseline=base.json", "--gate=strict")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*exit 1 (--gate=strict)*"])
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "word"),
+    [("word@1=60,word@5=60", "unchanged"), ("60", "unchanged"), ("word@1=20", "regressed")],
+)
+def test_the_tolerance_is_the_drop_that_is_allowed(
+    compared: Any, tolerance: str, word: str
+) -> None:
+    with compared.spoiled(*TEXTS[:20]):
+        compared.run("--baseline=base.json", f"--tolerance={tolerance}")
+    assert compared.verdicts["word@1"] == word
+
+
+def test_alpha_is_the_evidence_that_is_asked_for(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[:6]):
+        compared.run("--baseline=base.json", "--alpha=0.05")
+        assert compared.verdicts["word@1"] == "regressed"
+        compared.run("--baseline=base.json", "--alpha=0.000001")
+        assert compared.verdicts["word@1"] == "inconclusive"
+
+
+def test_bare_numbers_with_n_are_compared_unpaired(compared: Any) -> None:
+    compared.file("bare.json", '{"word@1": 1.0, "n": 40}')
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=bare.json")
+    assert result.ret == 1
+    assert compared.verdicts == {"word@1": "regressed"}
+    result.stdout.fnmatch_lines(["*unpaired comparison*n = 40*"])
+
+
+def test_bare_numbers_without_n_are_a_point_comparison(compared: Any) -> None:
+    compared.file("bare.json", '{"word@1": 1.0, "word@5": 1.0}')
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=bare.json")
+    assert result.ret == 0
+    assert compared.verdicts["word@1"] == "inconclusive"
+    result.stdout.fnmatch_lines(["*point comparison, not tested*"])
+
+
+def test_an_earlier_runs_folder_is_a_baseline(compared: Any) -> None:
+    result = compared.run("--baseline=results/old")
+    assert result.ret == 0
+    assert compared.verdicts == {"word@1": "unchanged", "word@5": "unchanged"}
+
+
+def test_fewer_samples_than_the_baseline_are_compared_over_those(compared: Any) -> None:
+    result = compared.run("--baseline=base.json", "--limit=10")
+    assert result.ret == 0
+    assert compared.verdicts["word@1"] == "unchanged"
+
+
+def test_an_incomplete_run_does_not_become_the_baseline(compared: Any) -> None:
+    before = (compared.path / "base.json").read_text()
+    compared.write([*TEXTS, "failed 1"])
+    result = compared.run("--baseline=base.json", "--update-baseline")
+    assert result.ret == 1
+    assert (compared.path / "base.json").read_text() == before
+    result.stdout.fnmatch_lines(["*base.json was not written: the run is incomplete*"])
+
+
+def test_updating_accepts_a_regression(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[:20]):
+        assert compared.run("--baseline=base.json", "--update-baseline").ret == 0
+        assert compared.run("--baseline=base.json").ret == 0
+        assert compared.verdicts["word@1"] == "unchanged"
+
+
+def test_updating_may_change_the_protocol(compared: Any) -> None:
+    compared.change("test_bench.py", "protocol=(PROTOCOL,)", "protocol=(OTHER,)")
+    assert compared.run("--baseline=base.json", "--update-baseline").ret == 0
+    assert "word/other" in json.loads((compared.path / "base.json").read_text())["benchmarks"]
+    assert compared.run("--baseline=base.json").ret == 0
+
+
+def test_updating_may_replace_a_file_that_cannot_be_read(compared: Any) -> None:
+    compared.file("base.json", "{")
+    result = compared.run("--baseline=base.json", "--update-baseline")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*nothing was compared with the old baseline*is not JSON*"])
+    assert compared.run("--baseline=base.json").ret == 0
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+def test_another_protocols_baseline_is_refused_before_anything_is_asked(
+    compared: Any, workers: tuple[str, ...]
+) -> None:
+    pytest.importorskip("xdist")
+    compared.change("test_bench.py", "protocol=(PROTOCOL,)", "protocol=(OTHER,)")
+    compared.forget_asked()
+    run = compared.run_apart if workers else compared.run
+    result = run("--baseline=base.json", *workers)
+    assert result.ret == 4
+    said = result.stdout.str() + result.stderr.str()
+    assert "the baseline holds word/plain, this run asked word/other" in said
+    assert "--protocol word=word/plain" in said
+    assert "INTERNALERROR" not in said
+    assert compared.asked == []
+
+
+def test_workers_come_to_the_same_verdict(compared: Any) -> None:
+    pytest.importorskip("xdist")
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run_apart("--baseline=base.json", "-n2")
+    assert result.ret == 1
+    assert compared.verdicts["word@1"] == "regressed"
+
+
+def test_two_checkpoints_are_no_baseline(project: Any) -> None:
+    project.write(
+        conftest="\n@pytest.fixture(scope='session')\ndef checkpoint(request):\n"
+        "    return request.param\n\n\n@pytest.fixture(scope='session')\n"
+        "def engine(checkpoint):\n    return Scripted()\n"
+    )
+    result = project.run("--checkpoint=a", "--checkpoint=b", "--baseline=x", "--update-baseline")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*x was not written: a baseline holds one checkpoint*"])

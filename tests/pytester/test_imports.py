@@ -1,0 +1,58 @@
+"""Importing the plugin and asking pytest for help stay fast: no model library is loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "transformers", "datasets", "kiwipiepy", "numpy", "scipy", "pydantic")
+# Other installed plugins may import what they like.
+ALONE = "'-p', 'ckptbench.hooks', '-p', 'ckptbench.fixtures'"
+TELL = (
+    "import json, sys; "
+    f"print('LOADED', json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+)
+
+
+def loaded(code: str, folder: Path) -> list[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{TELL}"],
+        cwd=folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    line = next(line for line in run.stdout.splitlines() if line.startswith("LOADED"))
+    found: list[str] = json.loads(line.removeprefix("LOADED "))
+    return found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import ckptbench",
+        "import ckptbench.hooks, ckptbench.fixtures",
+        f"import pytest; pytest.main(['--help', {ALONE}])",
+        f"import pytest; pytest.main([{ALONE}])",
+    ],
+    ids=["the package", "the plugins", "pytest --help", "a session without benchmarks"],
+)
+def test_nothing_heavy_is_imported(code: str, tmp_path: Path) -> None:
+    (tmp_path / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
+    assert loaded(code, tmp_path) == []
+
+
+def test_collecting_benchmarks_loads_no_model_library(tmp_path: Path) -> None:
+    found = loaded(
+        "import pytest; "
+        f"pytest.main(['--pyargs', 'ckptbench.benchmarks', '--collect-only', {ALONE}])",
+        tmp_path,
+    )
+    assert not {"torch", "transformers", "datasets"}.intersection(found)

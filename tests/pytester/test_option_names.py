@@ -1,0 +1,149 @@
+"""Every option has a long name of ours and a short one that gives way to other plugins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckptbench.options import OPTIONS
+
+OWNER = """
+def pytest_addoption(parser):
+    parser.addoption("--seed", help="theirs", metavar="WORD")
+    parser.getgroup("theirs").addoption("--device", default="their default")
+    parser.getgroup("theirs").addoption("--limit", action="append")
+
+
+def pytest_report_header(config):
+    theirs = [config.getoption(name) for name in ("--seed", "--device", "--limit")]
+    return f"theirs: {theirs} ours: {config.option.ckpt_seed} {config.option.ckpt_limit}"
+"""
+SHOW = """
+
+def pytest_report_header(config):
+    from ckptbench.session import session_of
+    return [f"{name}: {value}" for name, value in vars(session_of(config).options).items()]
+"""
+GIVEN = {
+    "checkpoint": "runs/a",
+    "gate": "strict",
+    "tolerance": "word@1=2.5",
+    "alpha": "0.01",
+    "seq-len": "256",
+    "limit": "2",
+    "seed": "3",
+    "k": "word=1,7",
+    "protocol": "word=plain",
+    "real-data": "real.jsonl",
+    "lambada-data": "lambada.jsonl",
+    "device": "cuda:1",
+    "dtype": "bf16",
+    "batch-tokens": "4096",
+    "run-id": "mine",
+    "results-dir": "elsewhere",
+}
+READ = {
+    "checkpoint": "('runs/a',)",
+    "tolerance": "{'word@1': 0.025}",
+    "k": "{'word': (1, 7)}",
+    "protocol": "{'word': ('word/plain',)}",
+}
+
+
+def test_the_list_here_is_whole() -> None:
+    assert GIVEN.keys() == {o.name for o in OPTIONS} - {"baseline", "update-baseline", "no-resume"}
+
+
+@pytest.mark.parametrize("prefix", ["--ckpt-", "--"])
+def test_every_option_is_read_from_the_command_line(standard: Any, prefix: str) -> None:
+    standard.write(conftest=SHOW)
+    result = standard.run(
+        "--collect-only", *[f"{prefix}{name}={text}" for name, text in GIVEN.items()]
+    )
+    for name, text in GIVEN.items():
+        assert f"{name.replace('-', '_')}: {READ.get(name, text)}" in result.outlines
+
+
+def test_every_option_is_read_from_the_ini_file(standard: Any) -> None:
+    standard.write(conftest=SHOW)
+    lines = [f"ckpt_{name.replace('-', '_')} = {text}" for name, text in GIVEN.items()]
+    standard.file("pytest.ini", "\n".join(["[pytest]", *lines, "ckpt_no_resume = true"]))
+    result = standard.run("--collect-only")
+    for name, text in GIVEN.items():
+        assert f"{name.replace('-', '_')}: {READ.get(name, text)}" in result.outlines
+    assert "no_resume: True" in result.outlines
+
+
+def test_settings_in_pyproject_toml(standard: Any) -> None:
+    standard.write(conftest=SHOW)
+    standard.file("pyproject.toml", '[tool.pytest.ini_options]\nckpt_seed = "5"\n')
+    assert "seed: 5" in standard.run("--collect-only").outlines
+
+
+def test_the_command_line_wins_over_the_ini_file(standard: Any) -> None:
+    standard.write(conftest=SHOW)
+    standard.file("pytest.ini", "[pytest]\nckpt_seed = 5\n")
+    assert "seed: 6" in standard.run("--collect-only", "--seed=6").outlines
+
+
+def test_options_that_may_be_given_again_are_collected(standard: Any) -> None:
+    standard.write(conftest=SHOW)
+    result = standard.run(
+        "--collect-only",
+        *("--checkpoint=a", "--checkpoint=b", "--tolerance=word@1=1", "--tolerance=word@5=2"),
+    )
+    assert "checkpoint: ('a', 'b')" in result.outlines
+    assert "tolerance: {'word@1': 0.01, 'word@5': 0.02}" in result.outlines
+
+
+def test_help_shows_both_names(standard: Any) -> None:
+    result = standard.run("--help")
+    assert result.ret == 0
+    text = result.stdout.str()
+    for option in OPTIONS:
+        assert f"--ckpt-{option.name}" in text
+        assert f"ckpt_{option.field}" in text
+
+
+@pytest.mark.parametrize("when", ["before", "after", "in a conftest"])
+def test_another_plugin_keeps_its_names_and_ours_answers_to_the_long_ones(
+    standard: Any, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["--seed=abc", "--device=moon", "--limit=no", "--ckpt-seed=3", "--ckpt-limit=2"]
+    if when == "in a conftest":
+        standard.write(conftest=OWNER)
+    elif when == "before":  # a plugin named with -p is registered before the installed ones
+        standard.file("owner.py", OWNER)
+        arguments = ["-p", "owner", *arguments]
+    else:
+        standard.file("owner.py", OWNER)
+        monkeypatch.setenv("PYTEST_PLUGINS", "owner")
+    monkeypatch.syspath_prepend(standard.path)
+    result = standard.run_apart(*arguments) if when == "after" else standard.run(*arguments)
+    result.stdout.fnmatch_lines(["theirs: ?'abc', 'moon', ?'no'?? ours: 3 2"])
+    assert result.ret == 0
+    assert standard.coverage["planned"] == 2
+
+
+def test_another_plugins_default_is_not_ours(standard: Any) -> None:
+    standard.write(conftest=OWNER)
+    result = standard.run()
+    result.stdout.fnmatch_lines(["theirs: ?None, 'their default', None? ours: None None"])
+    assert standard.coverage["planned"] == 4
+
+
+def test_a_conftest_that_takes_our_long_name_is_pytests_own_error(standard: Any) -> None:
+    standard.write(
+        conftest="\ndef pytest_addoption(parser):\n    parser.addoption('--ckpt-seed')\n"
+    )
+    result = standard.run_apart()
+    assert result.ret != 0
+
+
+def test_short_names_reach_the_workers(standard: Any) -> None:
+    pytest.importorskip("xdist")
+    standard.write(conftest=OWNER)
+    result = standard.run_apart("-n2", "--seed=abc", "--ckpt-limit=2")
+    assert result.ret == 0
+    assert standard.coverage["planned"] == 2

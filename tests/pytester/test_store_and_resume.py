@@ -1,0 +1,206 @@
+"""No answer is lost, and none is asked twice: the run store under a real pytest."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+
+TEXTS = [f"slow {i:02}" for i in range(30)]
+
+
+def test_a_killed_run_goes_on_where_it_was(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write(TEXTS)
+    monkeypatch.setenv("SLOW_S", "0.05")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:randomly", "--run-id=r"]
+    with (project.path / "out.txt").open("w") as out:
+        process = subprocess.Popen(command, cwd=project.path, stdout=out, stderr=out)
+        deadline = time.monotonic() + 60
+        while len(project.asked) < 10 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    reported = set(
+        re.findall(r"test_word\[s-(\d\d)\] PASSED", (project.path / "out.txt").read_text())
+    )
+    first = project.asked
+    assert 10 <= len(first) < len(TEXTS)
+    project.forget_asked()
+    monkeypatch.setenv("SLOW_S", "0")
+    result = project.run("--run-id=r", "-v")
+    assert result.ret == 0
+    assert project.coverage["scored"] == len(TEXTS)
+    # Only what was being answered when the process died is asked again.
+    assert set(project.asked) >= set(TEXTS) - set(first)
+    assert len(set(project.asked) & set(first)) <= 2
+    # What had reported was on disk.
+    assert reported.isdisjoint(text.partition(" ")[2] for text in project.asked)
+
+
+def test_the_same_run_id_asks_nothing_again(standard: Any) -> None:
+    standard.run("--run-id=r")
+    before = standard.statuses
+    standard.forget_asked()
+    assert standard.run("--run-id=r").ret == 0
+    assert standard.asked == []
+    assert standard.statuses == before
+
+
+def test_the_same_run_id_asks_only_errors_again(project: Any) -> None:
+    project.write(["right 00", "flaky 01", "right 02"])
+    assert project.run("--run-id=r").ret == 1
+    project.forget_asked()
+    assert project.run("--run-id=r").ret == 0
+    assert project.asked == ["flaky 01"]
+
+
+def test_a_second_session_asks_nothing_and_says_so(standard: Any) -> None:
+    standard.run("--run-id=first")
+    scores, statuses = standard.scores, standard.statuses
+    standard.forget_asked()
+    result = standard.run("--run-id=second")
+    assert standard.asked == []
+    assert standard.scores == scores
+    assert standard.statuses == statuses
+    result.stdout.fnmatch_lines(["*0 asked, 4 reused*"])
+
+
+def test_a_run_that_reused_answers_holds_them_itself(standard: Any) -> None:
+    import shutil
+
+    standard.run("--run-id=first")
+    standard.run("--run-id=second")
+    shutil.rmtree(standard.path / "results" / "first")
+    standard.forget_asked()
+    standard.run("--run-id=third")
+    assert standard.asked == []
+
+
+def test_no_resume_asks_everything(standard: Any) -> None:
+    standard.run("--run-id=r")
+    standard.forget_asked()
+    standard.run("--run-id=r", "--no-resume")
+    assert len(standard.asked) == 4
+
+
+@pytest.mark.parametrize("name", ["FINGERPRINT", "SEQ_LEN"])
+def test_another_checkpoint_or_setting_is_asked_anew(
+    standard: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    standard.run()
+    standard.forget_asked()
+    monkeypatch.setenv(name, "7")
+    standard.run()
+    assert len(standard.asked) == 4
+
+
+def test_another_seed_is_asked_anew(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.run("--seed=1")
+    assert len(standard.asked) == 4
+
+
+def test_another_request_is_asked_anew(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.run("--k=word=1,9")
+    assert len(standard.asked) == 4
+
+
+def test_another_protocol_is_asked_anew(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.change("test_bench.py", "protocol=(PROTOCOL,)", "protocol=(OTHER,)")
+    standard.run()
+    assert len(standard.asked) == 4
+
+
+def test_a_sample_that_changed_is_asked_anew_and_no_other(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.write(["right aa", "wrong xx", "second c", "right dd"])
+    standard.run()
+    assert standard.asked == ["wrong xx"]
+
+
+def test_an_engine_without_a_fingerprint_is_always_asked(standard: Any) -> None:
+    standard.change("conftest.py", 'os.environ.get("FINGERPRINT", "scripted")', '""')
+    standard.run()
+    standard.run()
+    assert len(standard.asked) == 8
+
+
+def test_judging_again_needs_no_model(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.change("test_bench.py", "    assert response", "    assert k == 5 or response")
+    standard.run()
+    assert standard.asked == []
+    assert standard.scores["word@5"] == 1.0
+
+
+def test_answers_are_on_disk_before_their_items_report(standard: Any) -> None:
+    standard.write(
+        conftest="""
+def pytest_runtest_logreport(report):
+    if report.when == "call" and "test_word" in report.nodeid:
+        import sqlite3
+        db = sqlite3.connect(next(HERE.glob("results/*/store.sqlite")))
+        (n,) = db.execute("SELECT COUNT(*) FROM responses JOIN plan USING (sample) "
+                          "WHERE nodeid = ?", (report.nodeid,)).fetchone()
+        note("found.log", n)
+"""
+    )
+    standard.run()
+    assert (standard.path / "found.log").read_text().split() == ["1"] * 4
+
+
+def test_a_full_disk_is_told_in_one_message_and_the_run_is_incomplete(
+    project: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write([f"right {i:02}" for i in range(60)])
+    project.change("conftest.py", '("x", "y"), (-0.1', '("x" * 3000, "y"), (-0.1')
+    connect = sqlite3.connect
+
+    def connect_to_a_small_disk(path: Any, **options: Any) -> sqlite3.Connection:
+        db = connect(path, **options)
+        db.execute("PRAGMA max_page_count = 40")
+        return db
+
+    monkeypatch.setattr("ckptbench.store.sqlite3.connect", connect_to_a_small_disk)
+    result = project.run("--run-id=r", "--no-resume")
+    assert result.ret == 1
+    assert project.coverage["errors"] >= 50
+    assert project.coverage["errors"] + project.coverage["scored"] == 60
+    text = result.stdout.str() + result.stderr.str()
+    assert "database or disk is full" in text
+    assert "INTERNALERROR" not in text
+
+
+def test_runs_at_the_same_time_do_not_disturb_each_other(project: Any) -> None:
+    project.write([f"right {i:02}" for i in range(30)])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"]
+    processes = [
+        subprocess.Popen(
+            [*command, f"--run-id={name}"], cwd=project.path, stdout=subprocess.DEVNULL
+        )
+        for name in "ab"
+    ]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0]
+    assert {folder.name for folder in project.run_folders} == {"a", "b"}
+    assert max(Counter(project.asked).values()) <= 2
+
+
+def test_an_unreadable_earlier_run_is_passed_over(standard: Any) -> None:
+    standard.file("results/broken/store.sqlite", "no database")
+    assert standard.run().ret == 0
+    assert standard.coverage["scored"] == 4

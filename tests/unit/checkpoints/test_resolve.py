@@ -1,0 +1,119 @@
+from pathlib import Path
+
+import pytest
+
+import ckptbench.benchmarks
+from ckptbench.errors import CkptbenchError
+from ckptbench.fixtures.checkpoints.checkpoint import Checkpoint, with_unique_names
+from ckptbench.fixtures.checkpoints.resolve import resolve
+
+
+def checkpoint_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def demos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed suite with the demo checkpoints 100, 900 and 1000."""
+    monkeypatch.setattr(ckptbench.benchmarks, "__path__", [str(tmp_path / "suite")])
+    for step in (100, 1000, 900):
+        checkpoint_folder(tmp_path / "suite" / "demo" / "demo-mlm" / f"checkpoint-{step}")
+    return tmp_path / "suite" / "demo" / "demo-mlm"
+
+
+def refusal(spec: str) -> CkptbenchError:
+    with pytest.raises(CkptbenchError) as refused:
+        resolve(spec)
+    assert refused.value.where == "--checkpoint"
+    return refused.value
+
+
+def test_a_folder_with_a_configuration_is_a_checkpoint(tmp_path: Path) -> None:
+    folder = checkpoint_folder(tmp_path / "run 1" / "checkpoint-655")
+    assert resolve(str(folder)) == Checkpoint("checkpoint-655", str(folder), folder, "huggingface")
+
+
+def test_a_relative_path_has_the_folders_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(checkpoint_folder(tmp_path / "checkpoint-3"))
+    assert resolve(".").name == "checkpoint-3"
+    assert resolve(".").path == tmp_path / "checkpoint-3"
+
+
+def test_a_name_has_only_characters_that_ids_may_have(tmp_path: Path) -> None:
+    folder = checkpoint_folder(tmp_path / "모델 v2 (best)")
+    assert resolve(str(folder)).name == "v2-best"
+
+
+def test_a_demo_is_the_newest_of_its_training(demos: Path) -> None:
+    found = resolve("demo-mlm")
+    assert (found.name, found.path) == ("checkpoint-1000", demos / "checkpoint-1000")
+    assert found.spec == "demo-mlm"
+
+
+def test_a_step_of_a_demo_has_a_name(demos: Path) -> None:
+    assert resolve("demo-mlm/checkpoint-100").path == demos / "checkpoint-100"
+
+
+def test_a_step_that_a_demo_lacks_is_answered_with_those_it_has(demos: Path) -> None:
+    refused = refusal("demo-mlm/checkpoint-300")
+    assert refused.what == "demo-mlm/checkpoint-300 does not exist"
+    assert "checkpoint-100" in refused.remedy
+
+
+def test_a_path_that_does_not_exist_is_answered_with_its_neighbours(tmp_path: Path) -> None:
+    for name in ("checkpoint-600", "checkpoint-650", "logs"):
+        (tmp_path / name).mkdir()
+    refused = refusal(str(tmp_path / "checkpoint-655"))
+    assert "checkpoint-655 does not exist" in refused.what
+    assert "checkpoint-650" in refused.remedy
+    assert "logs" not in refused.remedy
+
+
+def test_a_folder_that_does_not_exist_is_answered_with_the_nearest_that_does(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "runs").mkdir()
+    refused = refusal(str(tmp_path / "rums" / "a" / "checkpoint-1"))
+    assert f"nearest in {tmp_path}: runs" in refused.remedy
+
+
+def test_a_folder_of_checkpoints_is_answered_with_its_newest(tmp_path: Path) -> None:
+    for step in (90, 1000):
+        checkpoint_folder(tmp_path / f"checkpoint-{step}")
+    refused = refusal(str(tmp_path))
+    assert "holds 2 checkpoints but is none itself: it has no config.json" in refused.what
+    assert refused.remedy.endswith("checkpoint-1000")
+
+
+def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"x")
+    refused = refusal(str(tmp_path / "model.pt"))
+    assert refused.what.endswith("it is a file")
+    assert refused.remedy == "give a Hugging Face folder with config.json or 'demo-mlm'"
+
+
+def test_an_empty_folder_is_named_as_such(tmp_path: Path) -> None:
+    assert refusal(str(tmp_path)).what.endswith("a folder holding nothing")
+
+
+def named(*paths: str) -> list[str]:
+    found = [Checkpoint(Path(path).name, path, Path(path), "huggingface") for path in paths]
+    return [checkpoint.name for checkpoint in with_unique_names(found)]
+
+
+def test_names_that_are_unique_stay_short() -> None:
+    assert named("/runs/a/checkpoint-1", "/runs/a/checkpoint-2") == ["checkpoint-1", "checkpoint-2"]
+
+
+def test_names_shared_by_several_grow_by_their_parents() -> None:
+    paths = ("/runs/a/checkpoint-1", "/runs/b/checkpoint-1", "/runs/b/checkpoint-2")
+    assert named(*paths) == ["a-checkpoint-1", "b-checkpoint-1", "checkpoint-2"]
+    assert named("/x/a/ckpt", "/y/a/ckpt") == ["x-a-ckpt", "y-a-ckpt"]
+
+
+def test_one_folder_given_twice_is_numbered() -> None:
+    assert named("/runs/last", "/runs/last") == ["last", "last-2"]

@@ -1,0 +1,142 @@
+"""The documents agree with the code and with each other."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ckptbench.gate.verdict import Word
+from ckptbench.options import GATES, OPTIONS
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(
+    str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+)
+# Options of pytest, of its plugins and of `ckptbench build` that the pages name.
+OTHERS = {
+    "build",
+    "csv",
+    "durations",
+    "help",
+    "json-report",
+    "junitxml",
+    "lf",
+    "maxfail",
+    "pdb",
+    "per-text",
+    "pyargs",
+    "setup-show",
+    "sw",
+    "text",
+    "tsv",
+}
+# Of pip and mypy.
+FOREIGN = {"extra-index-url", "strict"}
+
+
+@cache
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, made the way GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings}
+
+
+def test_there_are_the_pages_a_reader_looks_for() -> None:
+    assert {
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "README.ko.md",
+        "README.md",
+        "docs/architecture.md",
+        "docs/ci.md",
+        "docs/metrics.md",
+        "docs/writing-a-benchmark.md",
+    } <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (ROOT / page).parent / path if path else ROOT / page
+        assert place.exists(), f"{page} links to {target}"
+        if anchor:
+            assert anchor in anchors(str(place.resolve().relative_to(ROOT))), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_that_a_page_names_exist(page: str) -> None:
+    ours = {option.name for option in OPTIONS}
+    named = set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text_of(page)))
+    assert named <= ours | OTHERS | FOREIGN
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_exist(page: str) -> None:
+    folders = r"(?:plugin|fixtures|benchmarks|tests|docs)"
+    for name in re.findall(rf"`({folders}/[\w./-]+)`", text_of(page)):
+        assert (ROOT / name).exists(), f"{page} names {name}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_targets_of_make_that_a_page_names_exist(page: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z]+)", text_of(page)))
+    named |= set(re.findall(r"^make ([a-z]+)$", text_of(page), re.MULTILINE))
+    assert named <= targets
+
+
+def test_every_figure_of_the_metrics_page_is_what_the_code_gives() -> None:
+    attempted = doctest.testfile(
+        str(ROOT / "docs/metrics.md"), module_relative=False, encoding="utf-8"
+    )
+    assert attempted.attempted > 5
+    assert attempted.failed == 0
+
+
+def test_the_metrics_page_defines_every_verdict_gate_and_protocol() -> None:
+    from ckptbench.fixtures.datasets import lambada_protocols, real_protocols
+
+    page = text_of("docs/metrics.md")
+    table = page.partition("### The verdict")[2]
+    for word in Word.__args__:  # type: ignore[attr-defined]
+        assert f"| `{word}` |" in table
+    for protocol in (*real_protocols.PROTOCOLS, *lambada_protocols.PROTOCOLS):
+        assert f"`{protocol.name}`" in page
+    for gate in GATES:
+        assert f"`--gate={gate}`" in text_of("docs/ci.md")
+
+
+def test_the_metrics_page_names_every_reason_to_skip() -> None:
+    from ckptbench.fixtures.engines import preparation, window
+
+    reasons = {
+        window.OVER_LENGTH,
+        window.FIRST_MENTION_OUT,
+        preparation.NO_SINGLE_TOKEN,
+        preparation.NOT_IN_VOCABULARY,
+    }
+    assert {reason for reason in reasons if f"`{reason}`" in text_of("docs/metrics.md")} == reasons
+
+
+def test_the_changelog_has_an_entry_for_this_version() -> None:
+    import ckptbench
+
+    assert f"## [{ckptbench.__version__}]" in text_of("CHANGELOG.md")
+
+
+def test_every_pin_is_a_plain_release() -> None:
+    lines = [line for line in text_of("constraints.txt").splitlines() if not line.startswith("#")]
+    assert len(lines) > 40
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==\d[0-9a-z.]*", line), line

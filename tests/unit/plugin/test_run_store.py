@@ -1,0 +1,268 @@
+"""The run store: answers are durable, found again under what decides them, and under that only."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from ckptbench import CkptbenchError, Filled, FillMask, Skipped
+from ckptbench.store import (
+    FILE_NAME,
+    Asker,
+    Key,
+    PlannedItem,
+    RunStore,
+    decode,
+    earlier_runs,
+    encode,
+)
+
+REQUEST = FillMask("The cat sat.", (4, 7), "cat")
+ANSWER = Filled(("cat", "dog"), (-0.25, -1.5), rank=1, masks=1)
+
+
+def key(
+    sample: str = "s1",
+    *,
+    fingerprint: str = "abc",
+    settings: dict[str, object] | None = None,
+    protocol: str = "real/whole-word",
+    seed: int = 0,
+    trial: int = 0,
+    request: FillMask = REQUEST,
+) -> Key:
+    return Asker(fingerprint, settings or {"seq_len": 128}, protocol, seed).keys()(
+        sample, trial, request
+    )
+
+
+def store_one(
+    folder: Path, answer: Filled | Skipped = ANSWER, *, earlier: tuple[Path, ...] = ()
+) -> None:
+    store = RunStore(folder, earlier=earlier)
+    store.add([(key(), encode(answer))])
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        ANSWER,
+        Filled((), (), None, 3),
+        Filled(("한국", "서울"), (-1e-12, -700.0), 2, 2),
+        Skipped("first_mention_out_of_window"),
+    ],
+)
+def test_a_response_comes_back_as_it_was(response: Filled | Skipped) -> None:
+    assert decode(encode(response)) == response
+
+
+@pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
+def test_a_log_probability_that_is_no_number_comes_back_as_none(odd: float) -> None:
+    back = decode(encode(Filled(("a", "b"), (odd, -1.0), 2, 1)))
+    assert back == Filled(("a", "b"), (None, -1.0), 2, 1)  # type: ignore[arg-type]
+
+
+def test_what_was_stored_is_found_by_another_process_after_closing(tmp_path: Path) -> None:
+    store_one(tmp_path)
+    store = RunStore(tmp_path)
+    assert store.find([key("s0"), key("s1")]) == [None, ANSWER]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        key("s2"),
+        key(fingerprint="abd"),
+        key(settings={"seq_len": 512}),
+        key(settings={"seq_len": 128, "dtype": "bf16"}),
+        key(protocol="real/origin"),
+        key(seed=1),
+        key(trial=1),
+        key(request=FillMask("The cat sat.", (4, 7), "cat", top=10)),
+    ],
+)
+def test_an_answer_is_never_given_to_another_question(tmp_path: Path, other: Key) -> None:
+    store_one(tmp_path)
+    store = RunStore(tmp_path)
+    assert store.find([other]) == [None]
+    store.close()
+
+
+def test_the_order_of_settings_does_not_matter() -> None:
+    assert key(settings={"a": 1, "b": 2}) == key(settings={"b": 2, "a": 1})
+
+
+def test_a_later_answer_replaces_the_earlier(tmp_path: Path) -> None:
+    store_one(tmp_path, Skipped("too_long"))
+    store_one(tmp_path, ANSWER)
+    store = RunStore(tmp_path)
+    assert store.find([key()]) == [ANSWER]
+    store.close()
+
+
+def test_an_answer_of_an_earlier_run_is_copied(tmp_path: Path) -> None:
+    store_one(tmp_path / "old")
+    store = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
+    assert store.find([key()]) == [ANSWER]
+    store.close()
+    alone = RunStore(tmp_path / "new")
+    assert alone.find([key()]) == [ANSWER]
+    alone.close()
+
+
+def test_this_runs_own_answer_comes_first(tmp_path: Path) -> None:
+    store_one(tmp_path / "old", Skipped("too_long"))
+    store_one(tmp_path / "new", ANSWER)
+    store = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
+    assert store.find([key()]) == [ANSWER]
+    store.close()
+
+
+def test_earlier_runs_come_newest_first_without_this_one(tmp_path: Path) -> None:
+    for age, name in enumerate(["c", "a", "b"]):
+        store_one(tmp_path / name)
+        stamp = time.time() - 100 * age
+        os.utime(tmp_path / name / FILE_NAME, (stamp, stamp))
+    assert [path.name for path in earlier_runs(tmp_path, "a")] == ["c", "b"]
+    assert earlier_runs(tmp_path / "nowhere", "a") == []
+
+
+def test_unreadable_earlier_runs_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / FILE_NAME).write_text("no database, but long enough to be read as one")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / FILE_NAME).touch()
+    store_one(tmp_path / "good")
+    folders = [tmp_path / name for name in ("broken", "gone", "empty", "good")]
+    store = RunStore(tmp_path / "new", earlier=folders)
+    assert store.find([key()]) == [ANSWER]
+    store.close()
+
+
+def test_earlier_runs_are_not_written_to(tmp_path: Path) -> None:
+    store_one(tmp_path / "old")
+    before = (tmp_path / "old" / FILE_NAME).read_bytes()
+    store = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
+    store.find([key()])
+    store.close()
+    assert (tmp_path / "old" / FILE_NAME).read_bytes() == before
+
+
+def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
+    store_one(tmp_path)
+    with sqlite3.connect(tmp_path / FILE_NAME) as db:
+        db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
+    db.close()
+    with pytest.raises(CkptbenchError, match="has format 99") as raised:
+        RunStore(tmp_path)
+    assert raised.value.where == str(tmp_path / FILE_NAME)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    with pytest.raises(CkptbenchError, match="cannot be written") as raised:
+        RunStore(tmp_path / "taken" / "run")
+    assert "--results-dir" in raised.value.remedy
+
+
+def write_many(folder: Path, name: str) -> None:
+    store = RunStore(folder)
+    for number in range(40):
+        store.add(
+            [(key(f"{name}{number}"), encode(ANSWER))], [(number, key(f"{name}{number}").digest)]
+        )
+    store.close()
+
+
+def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
+    RunStore(tmp_path).close()
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=write_many, args=(tmp_path, name)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(timeout=60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    store = RunStore(tmp_path)
+    keys = [key(f"{name}{number}") for name in "ab" for number in range(40)]
+    assert store.find(keys) == [ANSWER] * 80
+    store.close()
+
+
+def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
+    return PlannedItem(position, f"t.py::t[{sample}]", group, sample, f"hash-{sample}", "c", 0)
+
+
+def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    items = [planned(2, "b"), planned(0, "a"), planned(5, "c", 1)]
+    store.write_plan("token", [{"name": "g0"}, {"name": "g1"}], items, [])
+    assert [item.id for item in store.plan()] == ["a", "b", "c"]
+    assert store.group_of_positions() == [(0, 0), (2, 0), (5, 1)]
+    assert store.groups() == [{"name": "g0"}, {"name": "g1"}]
+    assert store.token() == "token"
+    store.close()
+
+
+def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    store.write_plan("first", [{}], [planned(0, "a")], [("hash-a", {"text": "A"})])
+    store.add([(key(), encode(ANSWER))], [(0, key().digest)])
+    store.add_work(0, 1.5, 3, 1)
+    store.write_plan("second", [{}], [planned(0, "b")], [("hash-b", {"text": "B"})])
+    assert [item.id for item in store.plan()] == ["b"]
+    assert store.work() == {}
+    assert store.find([key()]) == [ANSWER]
+    assert [response for *_, response in store.answered(0)] == [None]
+    store.close()
+
+
+def test_an_item_shows_its_sample_and_the_answer_it_was_given(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    samples = [("hash-a", {"text": "가"}), ("hash-b", {"text": "B"})]
+    store.write_plan("token", [{}], [planned(0, "a"), planned(1, "b")], samples)
+    store.add([(key(), encode(ANSWER))], [(1, key().digest)])
+    assert list(store.answered(0)) == [
+        (planned(0, "a"), '{"text": "가"}', None),
+        (planned(1, "b"), '{"text": "B"}', encode(ANSWER)),
+    ]
+    store.close()
+
+
+def test_work_of_all_workers_adds_up(tmp_path: Path) -> None:
+    first, second = RunStore(tmp_path), RunStore(tmp_path)
+    first.add_work(0, 1.0, 10, 0)
+    second.add_work(0, 0.5, 4, 2)
+    second.add_work(1, 0.25, 1, 0)
+    assert first.work() == {0: (1.5, 14, 2), 1: (0.25, 1, 0)}
+    first.close()
+    second.close()
+
+
+def test_a_store_that_fails_says_so_and_keeps_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def small(path: Path, **options: object) -> sqlite3.Connection:
+        db = connect(path, **options)  # type: ignore[call-overload]
+        db.execute("PRAGMA max_page_count = 30")
+        return db
+
+    monkeypatch.setattr("ckptbench.store.sqlite3.connect", small)
+    store = RunStore(tmp_path)
+    store.add([(key(), encode(ANSWER))])
+    large = Filled(("x" * 200_000,), (-1.0,), 1, 1)
+    with pytest.raises(CkptbenchError, match="full") as raised:
+        store.add([(key("s2"), encode(large))])
+    assert "--run-id" in raised.value.remedy
+    assert store.find([key()]) == [ANSWER]
+    store.close()
