@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -53,16 +54,22 @@ class CheckpointParam:
 def checkpoint_params(specs: Sequence[str]) -> tuple[CheckpointParam, ...]:
     """Name the session's checkpoints: by the last part of the path, longer where two are alike."""
     unique = list(dict.fromkeys(specs))
-    parts = [
-        [p for p in re.split(r"[/\\]+", spec) if p not in ("", ".")] or [spec] for spec in unique
-    ]
+    parts = [_parts(spec) for spec in unique]
     for depth in range(1, max((len(p) for p in parts), default=1) + 1):
-        names = [_NAME.sub("_", "_".join(p[-depth:])) for p in parts]
+        names = [_NAME.sub("-", "_".join(p[-depth:])).strip("-.") or "checkpoint" for p in parts]
         if len(set(names)) == len(names):
             break
     else:
-        names = [f"{name}_{i}" for i, name in enumerate(names)]
+        names = [f"{name}-{i}" for i, name in enumerate(names)]
     return tuple(CheckpointParam(i, names[i], spec) for i, spec in enumerate(unique))
+
+
+def _parts(spec: str) -> list[str]:
+    """The parts of a path; of the absolute one where the last part says nothing."""
+    path = Path(spec)
+    if path.name in ("", "..") and path.exists():
+        path = path.resolve()
+    return [part for part in re.split(r"[/\\]+", str(path)) if part not in ("", ".")] or [spec]
 
 
 class FixtureFailed(Exception):

@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     workerinput = getattr(config, "workerinput", {})
     try:
-        options = session_options.read(config, run_id=workerinput.get("ckptbench_run_id", ""))
+        options = session_options.read(config, continued=workerinput.get("ckptbench_run_id", ""))
         bench = config.stash[KEY] = BenchSession.begin(config, options, workerinput)
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None

@@ -69,27 +69,27 @@ class SampleItem(pytest.Item):
         self.own_markers = group.markers
 
     @cached_property
-    def keywords(self) -> Any:
+    def keywords(self) -> Any:  # type: ignore[override]
         return NodeKeywords(self)
 
     @cached_property
-    def extra_keyword_matches(self) -> set[str]:
+    def extra_keyword_matches(self) -> set[str]:  # type: ignore[override]
         return set()
 
     @cached_property
-    def stash(self) -> pytest.Stash:
+    def stash(self) -> pytest.Stash:  # type: ignore[override]
         return pytest.Stash()
 
     @property
-    def _store(self) -> pytest.Stash:
+    def _store(self) -> pytest.Stash:  # type: ignore[override]
         return self.stash
 
     @cached_property
-    def user_properties(self) -> list[tuple[str, object]]:
+    def user_properties(self) -> list[tuple[str, object]]:  # type: ignore[override]
         return []
 
     @cached_property
-    def _report_sections(self) -> list[tuple[str, str, str]]:
+    def _report_sections(self) -> list[tuple[str, str, str]]:  # type: ignore[override]
         return []
 
     def add_marker(self, marker: Any, append: bool = True) -> None:

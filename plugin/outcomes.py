@@ -53,7 +53,7 @@ class Outcomes:
         if told is not None:
             status, values, reason = told
             self.by_nodeid[report.nodeid] = _recorded(status, tuple(values), reason)
-        elif report.when == "???":  # what pytest-xdist reports for an item its worker died in
+        elif str(report.when) == "???":  # what pytest-xdist reports for an item its worker died in
             reason = str(report.longrepr).partition("\n")[0]
             self.by_nodeid[report.nodeid] = Recorded("error", (), reason)
             self.others_failed |= report.failed  # the item may have been no sample's

@@ -174,10 +174,7 @@ class BenchSession:
         if not sample_items:
             return
         if len(self.checkpoints) > 1:
-            places = {c: i for i, c in enumerate(self.checkpoints)}
-            items.sort(
-                key=lambda i: places.get(i.group.checkpoint, 0) if isinstance(i, SampleItem) else -1
-            )
+            items.sort(key=_place_of_checkpoint)
         chosen = any(
             self.config.getoption(name, None)
             for name in ("failedfirst", "newfirst", "stepwise", "lf")
@@ -322,6 +319,11 @@ class BenchSession:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+
+def _place_of_checkpoint(item: pytest.Item) -> int:
+    given = item.group.checkpoint if isinstance(item, SampleItem) else None
+    return given.index if given is not None else -1
 
 
 def _in_collected_order(items: list[SampleItem]) -> bool:

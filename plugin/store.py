@@ -135,9 +135,11 @@ def _finite(value: Any) -> Any:
 
 def decode(text: str) -> Filled | Skipped:
     """The response that `encode` wrote."""
-    fields = json.loads(text)
-    kind = _KINDS[fields.pop("kind")]
-    return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()})
+    fields: dict[str, Any] = json.loads(text)
+    kind: Any = _KINDS[fields.pop("kind")]
+    values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
+    response: Filled | Skipped = kind(**values)
+    return response
 
 
 class RunStore:

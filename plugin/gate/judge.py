@@ -145,21 +145,6 @@ def tolerance_of(metric: str, given: Mapping[str, float], held: BaselineBenchmar
     return given.get("*", held.tolerance.get(metric, DEFAULT_TOLERANCE))
 
 
-def overlap_note(measured: Measured, baseline: Baseline) -> str:
-    """A sentence when the two sides hold different samples, or an empty string."""
-    held = baseline.find(measured.protocol)
-    if held is None or not held.outcomes:
-        return ""
-    common = len(held.outcomes.keys() & set(measured.table.samples))
-    now, then = len(measured.table.samples), len(held.outcomes)
-    if common == now == then:
-        return ""
-    return (
-        f"{measured.protocol}: compared over the {common:,} samples that both sides have, "
-        f"of {now:,} in this run and {then:,} in the baseline."
-    )
-
-
 def _compare(
     score: Score, table: SampleValues, held: BaselineBenchmark, alpha: float, seed: int
 ) -> Comparison | None:

@@ -51,7 +51,7 @@ def spec_of(reducer: Reducer) -> dict[str, Any]:
 def reducer_of(spec: dict[str, Any]) -> Reducer:
     """The reducer that `spec_of` described."""
     fields = {n: tuple(v) if isinstance(v, list) else v for n, v in spec.items()}
-    name = fields.pop("reducer")
+    name = str(fields.pop("reducer"))
     if name not in _BY_NAME:
         raise CkptbenchError(f"unknown reducer {name!r}{nearest(name, _BY_NAME)}")
     reducer: Reducer = _BY_NAME[name](**fields)

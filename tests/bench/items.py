@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-OURS = '''
+OURS = """
 import os
 import pytest
 from ckptbench import Filled, FillMask, Protocol, Sample, samples, top_k
 
 N, MISSES = int(os.environ["N"]), int(os.environ["MISSES"])
-ASKED = Protocol("num/plain", lambda sample, how: FillMask(sample["text"], (0, 1), "x", top=how.top))
+ASKED = Protocol("num/plain", lambda sample, how: FillMask(sample["text"], (0, 1), "x"))
 ROWS = [Sample(f"s-{i:06}", {"text": str(i)}) for i in range(N)]
 
 
@@ -50,10 +50,10 @@ def engine():
 @samples(ROWS, protocol=ASKED, score=top_k(1, 5))
 def test_number(response, k):
     assert response.within(k)
-'''
+"""
 
 # The same questions, answers and outcomes, as one would write them without the plugin.
-PARAMETRIZED = '''
+PARAMETRIZED = """
 import os
 import pytest
 
@@ -86,11 +86,11 @@ def test_number(sample, engine, record_property):
     for k in (1, 5):
         record_property(f"num@{k}", float(response.within(k)))
     assert response.within(1)
-'''
+"""
 PLAIN = PARAMETRIZED.replace(", record_property", "").replace(
-    '''    for k in (1, 5):
+    """    for k in (1, 5):
         record_property(f"num@{k}", float(response.within(k)))
-''',
+""",
     "",
 )
 # Other people's plugins cost the same in every suite, and more than pytest itself.
@@ -190,7 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("ratios of CPU seconds (bound)")
         for title, ratio, bound in rows:
             print(f"  {title:44} {ratio:5.2f}  {f'(at most {bound})' if bound else ''}")
-        print(f"{chosen.large:,} items: {large.peak_mb:.0f} MB (at most 400), {large.cpu_s:.1f} s CPU")
+        print(
+            f"{chosen.large:,} items: {large.peak_mb:.0f} MB (at most 400), {large.cpu_s:.1f} s CPU"
+        )
         same = "the same" if serial == spread else "DIFFERENT"
         print(f"-n 2: {len(spread):,} outcomes, {same} as the {len(serial):,} of one process")
 

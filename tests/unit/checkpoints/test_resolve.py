@@ -4,7 +4,7 @@ import pytest
 
 import ckptbench.benchmarks
 from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.checkpoint import Checkpoint, with_unique_names
+from ckptbench.fixtures.checkpoints.checkpoint import Checkpoint
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
 
@@ -32,25 +32,17 @@ def refusal(spec: str) -> CkptbenchError:
 
 def test_a_folder_with_a_configuration_is_a_checkpoint(tmp_path: Path) -> None:
     folder = checkpoint_folder(tmp_path / "run 1" / "checkpoint-655")
-    assert resolve(str(folder)) == Checkpoint("checkpoint-655", str(folder), folder, "huggingface")
+    assert resolve(str(folder)) == Checkpoint(str(folder), folder, "huggingface")
 
 
-def test_a_relative_path_has_the_folders_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkpoint_folder(tmp_path / "checkpoint-3"))
-    assert resolve(".").name == "checkpoint-3"
     assert resolve(".").path == tmp_path / "checkpoint-3"
-
-
-def test_a_name_has_only_characters_that_ids_may_have(tmp_path: Path) -> None:
-    folder = checkpoint_folder(tmp_path / "모델 v2 (best)")
-    assert resolve(str(folder)).name == "v2-best"
 
 
 def test_a_demo_is_the_newest_of_its_training(demos: Path) -> None:
     found = resolve("demo-mlm")
-    assert (found.name, found.path) == ("checkpoint-1000", demos / "checkpoint-1000")
+    assert found.path == demos / "checkpoint-1000"
     assert found.spec == "demo-mlm"
 
 
@@ -98,22 +90,3 @@ def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: P
 
 def test_an_empty_folder_is_named_as_such(tmp_path: Path) -> None:
     assert refusal(str(tmp_path)).what.endswith("a folder holding nothing")
-
-
-def named(*paths: str) -> list[str]:
-    found = [Checkpoint(Path(path).name, path, Path(path), "huggingface") for path in paths]
-    return [checkpoint.name for checkpoint in with_unique_names(found)]
-
-
-def test_names_that_are_unique_stay_short() -> None:
-    assert named("/runs/a/checkpoint-1", "/runs/a/checkpoint-2") == ["checkpoint-1", "checkpoint-2"]
-
-
-def test_names_shared_by_several_grow_by_their_parents() -> None:
-    paths = ("/runs/a/checkpoint-1", "/runs/b/checkpoint-1", "/runs/b/checkpoint-2")
-    assert named(*paths) == ["a-checkpoint-1", "b-checkpoint-1", "checkpoint-2"]
-    assert named("/x/a/ckpt", "/y/a/ckpt") == ["x-a-ckpt", "y-a-ckpt"]
-
-
-def test_one_folder_given_twice_is_numbered() -> None:
-    assert named("/runs/last", "/runs/last") == ["last", "last-2"]

@@ -19,7 +19,7 @@ from ckptbench.gate.baseline import (
     settings_note,
     unmatched_metrics,
 )
-from ckptbench.gate.judge import Measured, judge, judge_composite, overlap_note, tolerance_of
+from ckptbench.gate.judge import Measured, judge, judge_composite, tolerance_of
 from ckptbench.scores.composite import composite
 from ckptbench.scores.fold import fold
 from ckptbench.scores.score import SampleValues
@@ -112,7 +112,6 @@ def test_other_samples_are_another_benchmark() -> None:
     table = replace(REAL.table, samples=names, clusters=names)
     other = replace(REAL, table=table)
     assert words(other) == [["incomplete", "incomplete"]]
-    assert "0 samples that both sides have, of 400 in this run" in overlap_note(other, BEST)
 
 
 def test_bare_numbers_are_compared_as_points_and_with_an_n_unpaired() -> None:
@@ -221,8 +220,3 @@ def test_a_mistyped_bare_number_is_told_with_the_nearest_metric() -> None:
     bare = bare_baseline({"rael@1": BaselineScore(0.6), "real@5": BaselineScore(0.8)})
     assert unmatched_metrics(bare, ["real@1", "real@5"]) == ("rael@1 (did you mean 'real@1'?)",)
     assert unmatched_metrics(BEST, ["other"]) == ()
-
-
-def test_the_same_samples_need_no_note() -> None:
-    assert overlap_note(REAL, BEST) == ""
-    assert overlap_note(REAL, bare_baseline({"real@1": BaselineScore(0.6)})) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,14 @@ def test_names_are_unique_whatever_is_given(specs: list[str]) -> None:
 
 def test_a_root_or_dot_has_a_name_too() -> None:
     assert all(names(".", "/", ".."))
+
+
+def test_the_folder_one_stands_in_has_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "checkpoint-3").mkdir()
+    monkeypatch.chdir(tmp_path / "checkpoint-3")
+    assert names(".") == ["checkpoint-3"]
 
 
 def test_none_given_none_named() -> None:

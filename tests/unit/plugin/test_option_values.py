@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from ckptbench import CkptbenchError
-from ckptbench.options import (
-    OPTIONS,
-    Options,
-    check_names,
+from ckptbench.option_values import (
     device,
     ks,
     limit,
@@ -25,6 +22,7 @@ from ckptbench.options import (
     seed,
     tolerances,
 )
+from ckptbench.options import OPTIONS, Options, check_names
 
 Parser = Callable[[str], Any]
 
