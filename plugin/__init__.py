@@ -13,7 +13,17 @@ from .benchmark import Miss, samples
 from .engine import Engine
 from .errors import CkptbenchError
 from .protocol import Asking, Protocol
-from .samples import Failed, Filled, FillMask, Sample, Skipped
+from .samples import (
+    Failed,
+    Filled,
+    FillMask,
+    Generate,
+    Generated,
+    Likelihood,
+    LogLikelihood,
+    Sample,
+    Skipped,
+)
 from .scores import mean, pass_at_k, top_k
 from .scores.registry import register_reducer
 
@@ -24,6 +34,10 @@ __all__ = [
     "Failed",
     "FillMask",
     "Filled",
+    "Generate",
+    "Generated",
+    "Likelihood",
+    "LogLikelihood",
     "Miss",
     "Protocol",
     "Sample",

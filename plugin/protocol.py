@@ -16,11 +16,17 @@ class Asking:
         top: the largest K of the score: at least so many candidates are needed.
         trial: which of the trials of a sample this is, from 0.
         seed: seed of the session.
+        temperature: of sampling; 0 is greedy.
+        top_p: share of the probability that is sampled from.
+        max_tokens: tokens of a generated answer at most.
     """
 
     top: int = 1
     trial: int = 0
     seed: int = 0
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 512
 
 
 def as_it_is(sample: Sample, response: Response) -> Response:

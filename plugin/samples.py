@@ -110,6 +110,72 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
+class Generate:
+    """Ask a causal language model to continue a text.
+
+    Attributes:
+        prompt: what the model continues; with `chat`, what the user says to it.
+        stop: the text ends before the first of these that appears in it.
+        max_tokens: tokens generated at most.
+        temperature: 0 is greedy.
+        top_p: share of the probability that is sampled from, 1.0 for all of it.
+        seed: of this answer alone: it does not depend on what it is batched with.
+        chat: whether the prompt goes through the tokenizer's chat template.
+    """
+
+    prompt: str
+    stop: tuple[str, ...] = ()
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    chat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The answer to a `Generate`.
+
+    Attributes:
+        text: without the prompt, special tokens and the stop string.
+        tokens: how many were generated.
+        finish: `stop` at a stop string, `eos` by the model's own end, `length` at `max_tokens`.
+    """
+
+    text: str
+    tokens: int
+    finish: Literal["stop", "eos", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogLikelihood:
+    """Ask a causal language model how likely a continuation is.
+
+    Attributes:
+        context: what stands before; it may be empty.
+        continuation: what is scored. Both are tokenized together and split after the context.
+    """
+
+    context: str
+    continuation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """The answer to a `LogLikelihood`.
+
+    Attributes:
+        logprob: natural-log probability of the continuation, summed over its tokens.
+        greedy: whether each of its tokens is the model's first choice.
+        tokens: how many tokens it has.
+    """
+
+    logprob: float
+    greedy: bool
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """The sample cannot be asked by the protocol's own rule; it is counted apart.
 
@@ -133,5 +199,6 @@ class Failed:
     detail: str = ""
 
 
-Request = FillMask
-Response = Filled | Skipped | Failed
+Request = FillMask | Generate | LogLikelihood
+Answer = Filled | Generated | Likelihood | Skipped
+Response = Answer | Failed

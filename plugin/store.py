@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import CkptbenchError
-from .samples import Filled, Request, Skipped
+from .samples import Answer, Filled, Generated, Likelihood, Request, Skipped
 
 FORMAT = 1
 FILE_NAME = "store.sqlite"
@@ -41,7 +41,12 @@ CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reuse
 """
 # `json.dumps` would make an encoder for each call, which costs as much as the encoding.
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_KINDS: dict[str, type[Filled] | type[Skipped]] = {"filled": Filled, "skipped": Skipped}
+_KINDS: dict[str, type[Any]] = {
+    "filled": Filled,
+    "generated": Generated,
+    "likelihood": Likelihood,
+    "skipped": Skipped,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -116,7 +121,7 @@ class PlannedItem:
     trial: int
 
 
-def encode(response: Filled | Skipped) -> str:
+def encode(response: Answer) -> str:
     """A response as JSON; failures are not kept, so that they are asked again."""
     fields = {name: getattr(response, name) for name in response.__slots__}
     kind = {"kind": _NAMES[type(response)]}
@@ -133,12 +138,12 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def decode(text: str) -> Filled | Skipped:
+def decode(text: str) -> Answer:
     """The response that `encode` wrote."""
     fields: dict[str, Any] = json.loads(text)
     kind: Any = _KINDS[fields.pop("kind")]
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
-    response: Filled | Skipped = kind(**values)
+    response: Answer = kind(**values)
     return response
 
 
@@ -287,12 +292,12 @@ class RunStore:
 
     # What was answered
 
-    def find(self, keys: Sequence[Key]) -> list[Filled | Skipped | None]:
+    def find(self, keys: Sequence[Key]) -> list[Answer | None]:
         """The stored response of each key, or None. The keys share checkpoint and protocol.
 
         An answer found in an earlier run is copied into this one, so that a run's folder is whole.
         """
-        found: list[Filled | Skipped | None] = [None] * len(keys)
+        found: list[Answer | None] = [None] * len(keys)
         if not keys:
             return found
         query = "SELECT response FROM responses WHERE digest = ?"

@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
-from ckptbench.samples import Failed, Filled, FillMask, Response, Skipped
+from ckptbench.samples import (
+    Failed,
+    Filled,
+    FillMask,
+    Generate,
+    LogLikelihood,
+    Response,
+    Skipped,
+)
 
 Load = Callable[..., Any]
 TEXT = "오래된 시장 골목에는 국수 가게가 많다. 축제 동안 시장 사람들은 국수를 삶는다."
@@ -243,6 +251,15 @@ def test_a_word_that_is_no_single_entry_is_skipped(load: Load) -> None:
     assert one(engine, request) == Skipped("answer_not_a_single_token")
     # Where the protocol reads candidates by containment, such a word can still be hit.
     assert isinstance(one(engine, replace(request, window_chars=200)), Filled)
+
+
+def test_a_request_of_another_kind_fails_and_the_others_are_answered(load: Load) -> None:
+    engine = MaskedLMEngine(load("bert"))
+    requests = [Generate("def f():"), ask("시장", "오래된 ", " 골목이다"), LogLikelihood("a", "b")]
+    found = dict(engine.answer(requests))
+    assert isinstance(found[1], Filled)
+    assert found[0] == Failed("a masked language model answers FillMask, not Generate")
+    assert found[2] == Failed("a masked language model answers FillMask, not LogLikelihood")
 
 
 def test_a_word_outside_the_vocabulary_is_skipped(load: Load) -> None:
