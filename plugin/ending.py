@@ -36,6 +36,10 @@ _REMADE_BY = (
     "device",
     "dtype",
     "seed",
+    "num-samples",
+    "temperature",
+    "top-p",
+    "max-tokens",
 )
 _NOT_RUN = Recorded("not_run")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,6 +86,8 @@ class Group:
         many_checkpoints: whether the session has several, so that items are named by theirs.
         primary: whether the protocol is the first of those asked.
         arguments: what the function takes, in order.
+        sampling: how answers are drawn.
+        trials: how many answers are drawn for a sample.
         keywords: names that reports of the items carry.
         obeyed: whether a mark asks for pytest's own protocol.
         base_node_id: the function's id as a value of pytest 9, which its items share parts of.
@@ -108,6 +110,8 @@ class Group:
     location: tuple[str, int | None]
     markers: list[pytest.Mark]
     arguments: tuple[str, ...]
+    sampling: Asking = field(default_factory=Asking)
+    trials: int = 1
     keywords: Mapping[str, Any] = field(default_factory=dict)
     obeyed: bool = False
     engine_key: object = None
@@ -140,19 +144,19 @@ class Group:
             return "_nodeid", f"{self.base_id}[{name.partition('[')[2]}"
         return "_id", self.base_node_id.with_params(name.partition("[")[2][:-1])
 
-    def item_id(self, sample_id: str, trial: int, trials: int) -> str:
+    def item_id(self, sample_id: str, trial: int) -> str:
         """What stands in the brackets of an item's node id."""
         parts = []
         if self.many_checkpoints:
             parts.append(self.checkpoint_name)
         if not self.default_protocol:
             parts.append(self.protocol.way)
-        parts.append(sample_id if trials == 1 else f"{sample_id}-t{trial:02d}")
+        parts.append(sample_id if self.trials == 1 else f"{sample_id}-t{trial:02d}")
         return "/".join(parts)
 
     def asking(self, trial: int) -> Asking:
         """What a request of this group depends on beside the sample."""
-        return Asking(top=max(self.reducer.ks, default=1), trial=trial, seed=self.seed)
+        return replace(self.sampling, top=max(self.reducer.ks, default=1), trial=trial)
 
     def facts(self) -> dict[str, Any]:
         """What whoever folds the outcomes must know, as JSON values."""

@@ -17,8 +17,11 @@ from .benchmark import Benchmark
 from .errors import CkptbenchError
 from .groups import OBEYED_MARKS, Group
 from .judging import NoAnswer, Outcome, judge
+from .options import Options
+from .protocol import Asking
 from .results import DatasetInfo
 from .samples import Response, Sample
+from .scores.score import Reducer
 
 if TYPE_CHECKING:
     from .session import BenchSession
@@ -226,7 +229,7 @@ def make_items(
     _check_rows(rows, where)
     reducer = found.score
     if chosen := session.options.k.get(found.name):
-        if reducer.ks:
+        if reducer.takes_k:
             reducer = reducer.with_ks(chosen)
         else:
             session.refuse(CkptbenchError(f"the score of {found.name} takes no k", where="--k"))
@@ -237,6 +240,7 @@ def make_items(
             f"has {'k = ' + str(reducer.ks) if reducer.ks else 'none'}",
             where=where,
         )
+    sampling, trials = _sampling(session.options, reducer)
     items: list[pytest.Item] = []
     for checkpoint in session.checkpoints or (None,):
         for place, protocol in enumerate(session.protocols_of(found)):
@@ -261,6 +265,8 @@ def make_items(
                 location=_location(session, collector, function),
                 markers=list(get_unpacked_marks(function)),
                 arguments=arguments,
+                sampling=sampling,
+                trials=trials,
             )
             _describe(group, collector, name)
             session.groups.append(group)
@@ -273,16 +279,40 @@ def make_items(
 def _items_of(
     group: Group, collector: pytest.Collector, name: str, rows: Sequence[Sample]
 ) -> Iterator[SampleItem]:
-    for order, sample in enumerate(rows):
+    asked = ((sample, trial) for sample in rows for trial in range(group.trials))
+    for order, (sample, trial) in enumerate(asked):
         item: SampleItem = SampleItem.from_parent(
             collector,
-            name=f"{name}[{group.item_id(sample.id, 0, 1)}]",
+            name=f"{name}[{group.item_id(sample.id, trial)}]",
             group=group,
             sample=sample,
-            trial=0,
+            trial=trial,
             order=order,
         )
         yield item
+
+
+def _sampling(options: Options, reducer: Reducer) -> tuple[Asking, int]:
+    """How answers are drawn, and how many for a sample.
+
+    Raises:
+        CkptbenchError: several answers without any chance in them.
+    """
+    if not reducer.several_trials:
+        return Asking(max_tokens=options.max_tokens, seed=options.seed), 1
+    if options.num_samples > 1 and not options.temperature:
+        raise CkptbenchError(
+            f"{options.num_samples} answers a sample at temperature 0 would all be the same",
+            where="--num-samples",
+            remedy="give --temperature=0.8 or so, or ask for one answer",
+        )
+    sampling = Asking(
+        seed=options.seed,
+        temperature=options.temperature,
+        top_p=options.top_p,
+        max_tokens=options.max_tokens,
+    )
+    return sampling, options.num_samples
 
 
 def _check_rows(rows: Sequence[Sample], where: str) -> None:

@@ -70,6 +70,28 @@ def probability(text: str) -> float:
     return number
 
 
+def share(text: str) -> float:
+    """A number above 0 and at most 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number above 0 and at most 1", text) from None
+    if not 0 < number <= 1:
+        raise _expected("a number above 0 and at most 1", text)
+    return number
+
+
+def temperature(text: str) -> float:
+    """A finite number of at least 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number of at least 0", text) from None
+    if not 0 <= number < math.inf:
+        raise _expected("a number of at least 0", text)
+    return number
+
+
 def one_of(*choices: str) -> Callable[[str], str]:
     """A parser for one of a few words."""
 

@@ -25,11 +25,14 @@ from .option_values import (
     ks,
     limit,
     one_of,
+    positive_int,
     positive_int_or_auto,
     probability,
     protocols,
     run_id,
     seed,
+    share,
+    temperature,
     tolerances,
 )
 from .short_names import add_with_short_name, names_of
@@ -113,6 +116,16 @@ OPTIONS: tuple[Option, ...] = (
     Option("limit", limit, None, "N|SHARE", "ask only the first N samples, or this share of them"),
     Option("seed", seed, 0, "N", "seed of everything that is drawn (default 0)"),
     Option(
+        "num-samples",
+        positive_int,
+        1,
+        "N",
+        "answers drawn for each sample of a benchmark scored by pass@k (default 1)",
+    ),
+    Option("temperature", temperature, 0.0, "T", "of sampling (default 0: greedy)"),
+    Option("top-p", share, 1.0, "P", "share of the probability sampled from (default 1.0)"),
+    Option("max-tokens", positive_int, 512, "N", "tokens of a generated answer (default 512)"),
+    Option(
         "k",
         ks,
         {},
@@ -182,6 +195,10 @@ class Options:
     seq_len: int | None
     limit: int | float | None
     seed: int
+    num_samples: int
+    temperature: float
+    top_p: float
+    max_tokens: int
     k: Mapping[str, tuple[int, ...]]
     protocol: Mapping[str, tuple[str, ...]]
     real_data: Path | None

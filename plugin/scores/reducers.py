@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, fsum
+from typing import ClassVar
 
 from ..errors import CkptbenchError
 from .score import Reducer
@@ -44,6 +45,8 @@ class TopK:
     """
 
     ks: tuple[int, ...]
+    takes_k: ClassVar[bool] = True
+    several_trials: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_ks(self.ks, "top_k")
@@ -72,6 +75,8 @@ class PassAtK:
     """
 
     at: tuple[int, ...]
+    takes_k: ClassVar[bool] = True
+    several_trials: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_ks(self.at, "pass_at_k")
@@ -104,6 +109,8 @@ class Mean:
     """
 
     name: str | None = None
+    takes_k: ClassVar[bool] = False
+    several_trials: ClassVar[bool] = False
 
     @property
     def ks(self) -> tuple[int, ...]:

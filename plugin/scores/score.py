@@ -58,10 +58,18 @@ class Reducer(Protocol):
 
     Attributes:
         ks: what the benchmark function is called with as `k`; empty when it takes none.
+        takes_k: whether `with_ks` changes anything.
+        several_trials: whether several answers are drawn for a sample.
     """
 
     @property
     def ks(self) -> tuple[int, ...]: ...
+
+    @property
+    def takes_k(self) -> bool: ...
+
+    @property
+    def several_trials(self) -> bool: ...
 
     def with_ks(self, ks: tuple[int, ...]) -> Reducer:
         """The same reducer for other values of k."""

@@ -20,6 +20,8 @@ from ckptbench.option_values import (
     protocols,
     run_id,
     seed,
+    share,
+    temperature,
     tolerances,
 )
 from ckptbench.options import OPTIONS, Options, check_names
@@ -37,6 +39,10 @@ READ: list[tuple[Parser, str, Any]] = [
     (limit, "0.2", 0.2),
     (limit, "1e3", 1000),
     (probability, "0.05", 0.05),
+    (share, "1", 1.0),
+    (share, "0.95", 0.95),
+    (temperature, "0", 0.0),
+    (temperature, "0.8", 0.8),
     (one_of("a", "b"), "b", "b"),
     (device, "auto", "auto"),
     (device, "cpu", "cpu"),
@@ -58,6 +64,8 @@ REFUSED: list[tuple[Parser, str]] = [
     *[(seed, text) for text in ("-1", "1.0", "x", "")],
     *[(limit, text) for text in ("0", "-0.2", "nan", "inf", "1.5", "half")],
     *[(probability, text) for text in ("0", "1", "-0.1", "5%", "nan")],
+    *[(share, text) for text in ("0", "1.1", "-1", "nan", "all")],
+    *[(temperature, text) for text in ("-0.1", "inf", "nan", "hot")],
     *[(one_of("a", "b"), text) for text in ("c", "", "A")],
     *[(device, text) for text in ("gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", "")],
     *[(tolerances, t) for t in ("real@1=", "=1", "x", "real@1=101", "real@1=-1", "nan", "a=nan")],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -173,27 +174,31 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     assert "--results-dir" in raised.value.remedy
 
 
-def write_many(folder: Path, name: str) -> None:
-    store = RunStore(folder)
-    for number in range(40):
-        store.add(
-            [(key(f"{name}{number}"), encode(ANSWER))], [(number, key(f"{name}{number}").digest)]
-        )
-    store.close()
+WRITER = """
+import sys
+from pathlib import Path
+from ckptbench.samples import Filled
+from ckptbench.store import Key, RunStore, encode
+
+store = RunStore(Path(sys.argv[1]))
+for number in range(40):
+    digest = f"{sys.argv[2]}{number}"
+    key = Key(digest, "f", "p", "s", 0, 0)
+    store.add([(key, encode(Filled((digest,), (-1.0,), 1, 1)))], [(number, digest)])
+store.close()
+"""
 
 
 def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     RunStore(tmp_path).close()
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=write_many, args=(tmp_path, name)) for name in "ab"]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(timeout=60)
-    assert [writer.exitcode for writer in writers] == [0, 0]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in "ab"
+    ]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
     store = RunStore(tmp_path)
-    keys = [key(f"{name}{number}") for name in "ab" for number in range(40)]
-    assert store.find(keys) == [ANSWER] * 80
+    digests = [f"{name}{number}" for name in "ab" for number in range(40)]
+    found = store.find([Key(digest, "f", "p", "s", 0, 0) for digest in digests])
+    assert found == [Filled((digest,), (-1.0,), 1, 1) for digest in digests]
     store.close()
 
 
