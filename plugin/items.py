@@ -225,6 +225,7 @@ def make_items(
         CkptbenchError: the dataset or the function cannot be used.
     """
     where = f"{collector.nodeid}::{name}"
+    session.claim(found.name, where)
     rows = found.load(session.options)
     _check_rows(rows, where)
     reducer = found.score

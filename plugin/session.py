@@ -69,6 +69,7 @@ class BenchSession:
     runner: Runner | None = None
     token: str = field(default_factory=lambda: uuid4().hex)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _owners: dict[str, str] = field(default_factory=dict)
     _refusals: list[CkptbenchError] = field(default_factory=list)
     _answering: Answering | None = None
     _store: RunStore | None = None
@@ -129,6 +130,20 @@ class BenchSession:
         return (self.run_folder / FILE_NAME).exists() and self.store.token() == self.token
 
     # Collecting
+
+    def claim(self, name: str, where: str) -> None:
+        """Give a benchmark's name to the function that has it.
+
+        Raises:
+            CkptbenchError: another function of the session has it: their scores would be one.
+        """
+        owner = self._owners.setdefault(name, where)
+        if owner != where:
+            raise CkptbenchError(
+                f"the benchmark name {name!r} is taken by {owner}",
+                where=where,
+                remedy="begin the names of its protocols with another word",
+            )
 
     def protocols_of(self, found: Benchmark) -> tuple[Protocol, ...]:
         """The protocols a benchmark is asked by; the first one's scores are gated."""
@@ -280,14 +295,13 @@ class BenchSession:
         if reporter is None or self.worker or reporter.verbosity < 0:
             return
         waited = time.monotonic() - block.started if block.started else 0.0
-        total = len(block.items)
-        line = f"{block.group.title}: {block.answered:,} of {total:,} answered, {waited:.0f} s"
-        if reporter.isatty:
-            reporter.rewrite(line, erase=True)
-        elif waited >= self._next_word_s:
+        if waited >= self._next_word_s:
             self._next_word_s = max(10.0, 2 * waited)
+            total = len(block.items)
             reporter.ensure_newline()
-            reporter.write_line(line)
+            reporter.write_line(
+                f"{block.group.title}: {block.answered:,} of {total:,} answered, {waited:.0f} s"
+            )
 
     _next_word_s: float = 5.0
 

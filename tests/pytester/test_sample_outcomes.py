@@ -336,3 +336,18 @@ def test_a_function_that_does_not_take_the_scores_k_is_a_collection_error(standa
     result = standard.run()
     assert result.ret == 2
     result.stdout.fnmatch_lines(["*the function does not take `k`, but its score has k = (1, 5)*"])
+
+
+def test_two_functions_cannot_share_a_benchmark_name(pytester: pytest.Pytester) -> None:
+    module = """
+        from ckptbench import FillMask, Protocol, Sample, samples, top_k
+
+        ASKED = Protocol("word/plain", lambda sample, how: FillMask(sample["text"], (0, 1), "x"))
+
+        @samples([Sample("one", {{"text": "{text}"}})], protocol=ASKED, score=top_k(1))
+        def test_word(response, k):
+            assert response.within(k)
+    """
+    pytester.makepyfile(test_a=module.format(text="a"), test_b=module.format(text="b"))
+    result = pytester.runpytest_inprocess("--collect-only")
+    result.stdout.fnmatch_lines(["*test_b.py::test_word: the benchmark name 'word' is taken by*"])
