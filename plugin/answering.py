@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from .engine import Engine
 from .errors import CkptbenchError
+from .executing import Executions
 from .groups import Group
 from .plan import Plan
 from .reports.environment import describe_accelerator
@@ -73,6 +74,7 @@ class Answering:
     reuse: bool
     progress: Callable[[Block], None]
     step: Callable[[int], int]
+    executions: Executions = field(default_factory=Executions)
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _news: threading.Condition = field(default_factory=threading.Condition)
@@ -143,6 +145,8 @@ class Answering:
             return
         first: SampleItem = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
         group, current = first.group, self._blocks[number].group
+        if group.values is None and group.executes:
+            return  # its sandbox is set up with its first item
         if group.values is None and group.engine_key == current.engine_key:
             engine: Engine = current.engine
         elif group.values is not None and group.checkpoint == current.checkpoint:
@@ -210,7 +214,7 @@ class Answering:
                 else:
                     reused += 1
                     item, _, key = entry
-                    yield _Answer(item.position, self._read(item, found), reused=key.digest)
+                    yield _Answer(item.position, self._heard(item, found), reused=key.digest)
             asked = left
         started = time.monotonic()
         try:
@@ -235,7 +239,7 @@ class Answering:
         except (KeyError, TypeError, AttributeError):
             reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
             return _Answer(item.position, Failed(reason, traceback.format_exc()))
-        return _Answer(item.position, self._read(item, response), key, stored)
+        return _Answer(item.position, self._heard(item, response), key, stored)
 
     def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
         # An engine without a fingerprint is one of a kind: its answers are never reused.
@@ -253,6 +257,11 @@ class Answering:
                 },
             )
         return self._described[id(engine)]
+
+    def _heard(self, item: SampleItem, response: Response) -> Response:
+        read = self._read(item, response)
+        self.executions.begin(item, read)
+        return read
 
     def _read(self, item: SampleItem, response: Response) -> Response:
         if isinstance(response, Failed | Skipped):

@@ -148,6 +148,7 @@ def _sample_lines(bench: BenchSession, groups: list[tuple[int, dict[str, Any]]])
                 fields=fields,
                 response=response,
                 reason=recorded.reason,
+                seconds=recorded.seconds,
             )
 
 

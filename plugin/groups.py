@@ -30,7 +30,7 @@ from .scores.score import Reducer
 if TYPE_CHECKING:
     from .items import SampleItem
 
-OWN_ARGUMENTS = frozenset({"sample", "response", "k"})
+OWN_ARGUMENTS = frozenset({"sample", "response", "execution", "k"})
 # Marks that only pytest's own protocol, or another plugin's, knows how to obey.
 OBEYED_MARKS = frozenset({"skip", "skipif", "xfail", "usefixtures", "filterwarnings", "flaky"})
 _NAME = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -125,6 +125,11 @@ class Group:
     _initial: tuple[str, ...] = ()
 
     @property
+    def executes(self) -> bool:
+        """Whether answers are programs that are run."""
+        return "execution" in self.arguments
+
+    @property
     def checkpoint_name(self) -> str:
         return self.checkpoint.name if self.checkpoint else "engine"
 
@@ -182,8 +187,14 @@ class Group:
             CkptbenchError: one does not exist, is parametrized, or does not last for the session.
         """
         named = tuple(name for name in self.arguments if name not in OWN_ARGUMENTS)
-        self._fixtureinfo = _fixtureinfo(item, (*named, "engine"))
-        self._initial = (*named, "engine")
+        if self.executes and self.protocol.execute is None:
+            raise CkptbenchError(
+                f"the function takes `execution`, but {self.protocol.name} makes no program",
+                where=self.base_id,
+                remedy="give the protocol an `execute`",
+            )
+        self._initial = (*named, *(["sandbox"] if self.executes else []), "engine")
+        self._fixtureinfo = _fixtureinfo(item, self._initial)
         for name in named:
             definitions = self._fixtureinfo.name2fixturedefs.get(name)
             if not definitions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,13 @@ from _pytest.mark.structures import NodeKeywords, get_unpacked_marks
 
 from .benchmark import Benchmark
 from .errors import CkptbenchError
+from .executing import Execution
 from .groups import OBEYED_MARKS, Group
 from .judging import NoAnswer, Outcome, judge
 from .options import Options
 from .protocol import Asking
 from .results import DatasetInfo
-from .samples import Response, Sample
+from .samples import Failed, Response, Sample, Skipped
 from .scores.score import Reducer
 
 if TYPE_CHECKING:
@@ -190,12 +192,19 @@ class SampleItem(pytest.Item):
         Raises:
             NoAnswer: no valid answer was obtained.
         """
-        response = session.answering.response(self)
-        return judge(
-            self.group.function, self._arguments(response), response, self.group.reducer.ks
-        )
+        answering = session.answering
+        response = answering.response(self)
+        execution = None
+        if self.group.executes and not isinstance(response, Failed | Skipped):
+            execution = answering.executions.result(self)
+        arguments = self._arguments(response, execution)
+        outcome = judge(self.group.function, arguments, response, self.group.reducer.ks)
+        if execution is None:
+            return outcome
+        detail = f"{execution.word}: {execution.reason}" if outcome.status == "missed" else ""
+        return replace(outcome, detail=detail, seconds=round(execution.wall_s, 4))
 
-    def _arguments(self, response: Response) -> dict[str, Any]:
+    def _arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:
         values = self.group.values or {}
         arguments: dict[str, Any] = {}
         for name in self.group.arguments:
@@ -203,6 +212,8 @@ class SampleItem(pytest.Item):
                 arguments[name] = self.sample
             elif name == "response":
                 arguments[name] = response
+            elif name == "execution":
+                arguments[name] = execution
             elif name != "k":
                 arguments[name] = values[name]
         return arguments
@@ -270,9 +281,9 @@ def make_items(
                 trials=trials,
             )
             _describe(group, collector, name)
-            session.groups.append(group)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])
+            session.groups.append(group)
             items.extend(made)
     return items
 

@@ -28,11 +28,13 @@ class Outcome:
         status: `passed` and `missed` are the model's answers; `skipped` is the protocol's rule.
         values: the function's word for each k: 1.0, 0.0, or the graded value it returned.
         detail: why it was missed or skipped, in one line.
+        seconds: how long the answer's program ran; 0 where none was run.
     """
 
     status: Status
     values: tuple[float, ...] = ()
     detail: str = ""
+    seconds: float = 0.0
 
 
 _PASSED: dict[int, Outcome] = {}

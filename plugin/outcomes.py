@@ -27,12 +27,14 @@ class Recorded:
     Attributes:
         status: `passed`, `missed`, `skipped` or `error`.
         values: the function's word for each k.
-        reason: why it was skipped, or what the error was, in one line.
+        reason: why it was skipped, what the error was, or how its program failed, in one line.
+        seconds: how long its program ran; 0 where none was run.
     """
 
     status: str
     values: tuple[float, ...] = ()
     reason: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(eq=False)
@@ -51,8 +53,9 @@ class Outcomes:
         """Take a report's outcome; a rerun replaces what was there."""
         told = getattr(report, ATTRIBUTE, None)
         if told is not None:
-            status, values, reason = told
-            self.by_nodeid[report.nodeid] = _recorded(status, tuple(values), reason)
+            status, values, reason, seconds = told
+            recorded = _recorded(status, tuple(values), reason, seconds)
+            self.by_nodeid[report.nodeid] = recorded
         elif str(report.when) == "???":  # what pytest-xdist reports for an item its worker died in
             reason = str(report.longrepr).partition("\n")[0]
             self.by_nodeid[report.nodeid] = Recorded("error", (), reason)
@@ -77,23 +80,26 @@ def write_into(report: pytest.TestReport, item: SampleItem, error: str) -> None:
         return
     report.user_properties += _properties(outcome.values, item.group.metrics)
     if report.when != "teardown" or error:
-        reason = "" if outcome.status in ("passed", "missed") else outcome.detail
-        setattr(report, ATTRIBUTE, _told(outcome.status, outcome.values, reason))
+        # Why a word was missed is the response itself; a program's failure is told nowhere else.
+        told_why = outcome.status in ("skipped", "error") or item.group.executes
+        reason = outcome.detail if told_why else ""
+        told = _told(outcome.status, outcome.values, reason, outcome.seconds)
+        setattr(report, ATTRIBUTE, told)
 
 
 # Outcomes are few and items are many: those that are alike share one object.
 
 
 @lru_cache(maxsize=4096)
-def _recorded(status: str, values: tuple[float, ...], reason: str) -> Recorded:
-    return Recorded(status, values, reason)
+def _recorded(status: str, values: tuple[float, ...], reason: str, seconds: float) -> Recorded:
+    return Recorded(status, values, reason, seconds)
 
 
 @lru_cache(maxsize=4096)
 def _told(
-    status: str, values: tuple[float, ...], reason: str
-) -> tuple[str, tuple[float, ...], str]:
-    return status, values, reason
+    status: str, values: tuple[float, ...], reason: str, seconds: float
+) -> tuple[str, tuple[float, ...], str, float]:
+    return status, values, reason, seconds
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .samples import Request, Response, Sample
 
@@ -50,12 +51,15 @@ class Protocol:
         read: turns the engine's stored response into what the benchmark function judges. It is
             pure: reading again needs no model.
         covers: whether the protocol can ask this sample at all (a row may lack a field).
+        execute: makes what the `sandbox` fixture judges of a sample, its response and the number
+            of the trial; for benchmark functions that take `execution`.
     """
 
     name: str
     ask: Callable[[Sample, Asking], Request]
     read: Callable[[Sample, Response], Response] = as_it_is
     covers: Callable[[Sample], bool] = every_sample
+    execute: Callable[[Sample, Any, int], Any] | None = None
 
     @property
     def benchmark(self) -> str:

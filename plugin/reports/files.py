@@ -65,6 +65,7 @@ def sample_line(
     fields: str,
     response: str | None,
     reason: str = "",
+    seconds: float = 0.0,
 ) -> str:
     """One line of a sample file.
 
@@ -73,7 +74,8 @@ def sample_line(
         values: the sample's value of each metric; empty when it was not scored.
         fields: the sample's fields, as JSON text.
         response: what the engine answered, as JSON text; None without an answer.
-        reason: why it was skipped, or what the error was.
+        reason: why it was skipped, what the error was, or how its program failed.
+        seconds: how long its program ran; left out where none was run.
     """
     head = one_line(
         {
@@ -86,6 +88,7 @@ def sample_line(
             "status": status,
             "reason": reason,
             "values": values,
+            **({"seconds": seconds} if seconds else {}),
         }
     )
     # The texts are spliced in as they are: reading and writing them again would cost the most.
