@@ -71,7 +71,7 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
         gate=bench.options.gate,
         checkpoints=folded.checkpoints,
         environment=_environment(bench),
-        notes=(*folded.notes, *bench.notes),
+        notes=tuple(dict.fromkeys([*folded.notes, *bench.store.notes(), *bench.notes])),
         rerun_options=tuple(_rerun_options(bench.config.invocation_params.args)),
     )
     summary, refusal = _update_baseline(bench, folded, summary)

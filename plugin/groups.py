@@ -175,7 +175,7 @@ class Group:
             "dataset": self.dataset.name,
             "source": self.dataset.source,
             "licence": self.dataset.licence,
-            "own_checkpoint": self.module_of("checkpoint") == "ckptbench.fixtures",
+            "own_checkpoint": self.loads_checkpoint,
         }
 
     # Fixtures
@@ -228,6 +228,11 @@ class Group:
         """The module that defines a fixture the group needs, or an empty string."""
         definitions = self._fixtureinfo.name2fixturedefs.get(fixture)
         return str(definitions[-1].func.__module__) if definitions else ""
+
+    @property
+    def loads_checkpoint(self) -> bool:
+        """Whether our own fixture loads the checkpoint that answers."""
+        return self.module_of("checkpoint") == "ckptbench.fixtures"
 
     @property
     def fixturenames(self) -> tuple[str, ...]:

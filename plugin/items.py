@@ -283,6 +283,8 @@ def make_items(
             _describe(group, collector, name)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])
+            if session.unasked(group, limited[0]):
+                continue
             session.groups.append(group)
             items.extend(made)
     return items

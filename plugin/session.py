@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -25,6 +25,7 @@ from .options import Options, check_names
 from .outcomes import Outcomes
 from .protocol import Protocol
 from .running import Runner
+from .samples import Sample
 from .store import FILE_NAME, PlannedItem, RunStore, earlier_runs
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class BenchSession:
         summary: what the run came to, once it is over.
         failure: why its files could not be written; empty when they were.
         baseline: what it is compared with.
+        can_answer: says why a checkpoint cannot answer a kind of request; empty when it can.
+            Whoever loads checkpoints knows, and sets it.
     """
 
     config: pytest.Config
@@ -67,6 +70,7 @@ class BenchSession:
     started: float = field(default_factory=time.time)
     pytest_session: Any = None
     runner: Runner | None = None
+    can_answer: Callable[[CheckpointParam, type], str] | None = None
     token: str = field(default_factory=lambda: uuid4().hex)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
@@ -151,6 +155,24 @@ class BenchSession:
         self._benchmarks[found.name] = tuple(known)
         chosen = self.options.protocol.get(found.name, ())
         return tuple(known[name] for name in chosen if name in known) or found.protocols
+
+    def unasked(self, group: Group, sample: Sample) -> str:
+        """Why a group's checkpoint is not asked at all; empty when it is.
+
+        A masked language model writes no programs. Only checkpoints that are loaded by our own
+        fixtures are judged: what a conftest plugs in answers what it likes.
+        """
+        if self.can_answer is None or not group.checkpoint or not group.loads_checkpoint:
+            return ""
+        try:
+            kind = type(group.protocol.ask(sample, group.asking(0)))
+        except Exception:
+            return ""  # the sample's own error, told when it is asked
+        why = self.can_answer(group.checkpoint, kind)
+        if why:
+            name = group.benchmark.name
+            self.notes += (f"{name} was not asked of {group.checkpoint_name}: {why}",)
+        return why
 
     def refuse(self, error: CkptbenchError) -> None:
         """Note an option that cannot be followed; `check_options` raises the first."""
@@ -256,6 +278,7 @@ class BenchSession:
         planned = [item for item in items if isinstance(item, SampleItem)]
         self.store.write_plan(
             self.token,
+            list(dict.fromkeys(self.notes)),
             [group.facts() for group in self.groups],
             (
                 PlannedItem(

@@ -238,6 +238,7 @@ class RunStore:
     def write_plan(
         self,
         token: str,
+        notes: Sequence[str],
         groups: Sequence[Mapping[str, Any]],
         items: Iterable[PlannedItem],
         samples: Iterable[tuple[str, Mapping[str, Any]]],
@@ -246,6 +247,7 @@ class RunStore:
 
         Args:
             token: names the session whose plan it is.
+            notes: what a reader must know of the plan.
             groups: what is known of each group, JSON values by name; items name it by index.
             items: every item that asks the model.
             samples: content hash and fields of every sample.
@@ -254,6 +256,9 @@ class RunStore:
             for table in ("groups", "plan", "served", "engines", "work"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
+            db.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (_JSON.encode(list(notes)),)
+            )
             db.executemany(
                 "INSERT INTO groups VALUES (?, ?)",
                 ((i, _JSON.encode(facts)) for i, facts in enumerate(groups)),
@@ -275,6 +280,13 @@ class RunStore:
         with self._turn:
             row = self._db.execute("SELECT value FROM meta WHERE name = 'token'").fetchone()
         return row[0] if row else ""
+
+    def notes(self) -> list[str]:
+        """What `write_plan` was given to tell the reader."""
+        with self._turn:
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'notes'").fetchone()
+        found: list[str] = json.loads(row[0]) if row else []
+        return found
 
     def groups(self) -> list[dict[str, Any]]:
         """What `write_plan` was given of each group."""

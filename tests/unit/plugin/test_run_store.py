@@ -209,7 +209,7 @@ def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
 def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     items = [planned(2, "b"), planned(0, "a"), planned(5, "c", 1)]
-    store.write_plan("token", [{"name": "g0"}, {"name": "g1"}], items, [])
+    store.write_plan("token", [], [{"name": "g0"}, {"name": "g1"}], items, [])
     assert [item.id for item in store.plan()] == ["a", "b", "c"]
     assert store.group_of_positions() == [(0, 0), (2, 0), (5, 1)]
     assert store.groups() == [{"name": "g0"}, {"name": "g1"}]
@@ -219,10 +219,10 @@ def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
 
 def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    store.write_plan("first", [{}], [planned(0, "a")], [("hash-a", {"text": "A"})])
+    store.write_plan("first", [], [{}], [planned(0, "a")], [("hash-a", {"text": "A"})])
     store.add([(key(), encode(ANSWER))], [(0, key().digest)])
     store.add_work(0, 1.5, 3, 1)
-    store.write_plan("second", [{}], [planned(0, "b")], [("hash-b", {"text": "B"})])
+    store.write_plan("second", [], [{}], [planned(0, "b")], [("hash-b", {"text": "B"})])
     assert [item.id for item in store.plan()] == ["b"]
     assert store.work() == {}
     assert store.find([key()]) == [ANSWER]
@@ -233,7 +233,7 @@ def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> No
 def test_an_item_shows_its_sample_and_the_answer_it_was_given(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     samples = [("hash-a", {"text": "가"}), ("hash-b", {"text": "B"})]
-    store.write_plan("token", [{}], [planned(0, "a"), planned(1, "b")], samples)
+    store.write_plan("token", [], [{}], [planned(0, "a"), planned(1, "b")], samples)
     store.add([(key(), encode(ANSWER))], [(1, key().digest)])
     assert list(store.answered(0)) == [
         (planned(0, "a"), '{"text": "가"}', None),
