@@ -82,10 +82,28 @@ def test_a_folder_of_checkpoints_is_answered_with_its_newest(tmp_path: Path) -> 
 
 
 def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: Path) -> None:
-    (tmp_path / "model.pt").write_bytes(b"x")
-    refused = refusal(str(tmp_path / "model.pt"))
+    (tmp_path / "model.gguf").write_bytes(b"x")
+    refused = refusal(str(tmp_path / "model.gguf"))
     assert refused.what.endswith("it is a file")
-    assert refused.remedy == "give a Hugging Face folder with config.json or 'demo-mlm'"
+    assert refused.remedy == (
+        "give a Hugging Face folder with config.json or a .pt or .pth file of a training run "
+        "or 'demo-mlm'"
+    )
+
+
+@pytest.mark.parametrize("name", ["checkpoint_best.pt", "checkpoint_epoch_3.pt", "model.pth"])
+def test_a_file_of_a_training_run_is_a_checkpoint(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    found = resolve(str(tmp_path / name))
+    assert found == Checkpoint(str(tmp_path / name), tmp_path / name, "torch_file")
+
+
+def test_a_folder_of_such_files_is_answered_with_the_best(tmp_path: Path) -> None:
+    for name in ("checkpoint_epoch_1.pt", "checkpoint_best.pt", "checkpoint_final.pt"):
+        (tmp_path / name).write_bytes(b"x")
+    refused = refusal(str(tmp_path))
+    assert "holds 3 checkpoint files but is none itself" in refused.what
+    assert refused.remedy.endswith("checkpoint_best.pt")
 
 
 def test_an_empty_folder_is_named_as_such(tmp_path: Path) -> None:

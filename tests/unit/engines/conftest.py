@@ -214,3 +214,130 @@ def load(folder: Callable[[str], Path]) -> Load:
         return load_masked_lm(resolve(str(folder(family))), device="cpu", **options)
 
     return loaded
+
+
+PROGRAMS = (
+    "def add(a, b):\n    return a + b\n",
+    "def longest(words):\n    best = ''\n    for word in words:\n",
+    "class Stack:\n    def __init__(self):\n        self.items = []\n",
+    "while n > 0:\n    n, rest = divmod(n, 10)\n    total += rest\nprint(total)\n",
+)
+
+
+def code_bpe(opening: bool) -> Any:
+    """A byte-level tokenizer of programs, with or without a token before every text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=340,
+        special_tokens=["<s>", "</s>", "<pad>", "<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator((*PROGRAMS, *SENTENCES), trainer)
+    if opening:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A", special_tokens=[("<s>", 0)]
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        additional_special_tokens=["<|end|>"],
+    )
+
+
+def code_pieces(_: bool) -> Any:
+    """The tokenizer of Llama 2: `▁` for a space, and the first one of a text is not decoded."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first", split=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=200, special_tokens=["<s>", "</s>", "<unk>"], show_progress=False
+    )
+    tokenizer.train_from_iterator((*PROGRAMS, *SENTENCES), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 0)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
+    )
+
+
+_SIZES: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.3,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+}
+CAUSAL = {
+    "llama": ("LlamaForCausalLM", code_bpe, _SIZES),
+    "llama-pieces": ("LlamaForCausalLM", code_pieces, _SIZES),
+    "qwen2": ("Qwen2ForCausalLM", code_bpe, _SIZES | {"tie_word_embeddings": True}),
+    "gpt2": (
+        "GPT2LMHeadModel",
+        code_bpe,
+        {
+            "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 96,
+            "initializer_range": 0.3, "bos_token_id": 0, "eos_token_id": 1,
+        },
+    ),
+    "bloom": (
+        "BloomForCausalLM",
+        code_bpe,
+        {
+            "hidden_size": 32, "n_layer": 2, "n_head": 2, "initializer_range": 0.3,
+            "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2,
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Saves a small random causal model once and gives its folder."""
+    saved: dict[str, Path] = {}
+
+    def save(family: str) -> Path:
+        if family not in saved:
+            import torch
+            import transformers
+
+            architecture, make_tokenizer, sizes = CAUSAL[family]
+            tokenizer = make_tokenizer(family == "llama")
+            model_class = getattr(transformers, architecture)
+            torch.manual_seed(7)
+            # A few rows more than tokens, as many models have, and room for tokens that the
+            # architecture's own tokenizer class adds.
+            config = model_class.config_class(vocab_size=len(tokenizer) + 8, **sizes)
+            saved[family] = tmp_path_factory.mktemp(family) / "checkpoint-1"
+            model_class(config).save_pretrained(saved[family])
+            tokenizer.save_pretrained(saved[family])
+        return saved[family]
+
+    return save
+
+
+@pytest.fixture
+def load_causal(causal_folder: Callable[[str], Path]) -> Load:
+    """Loads a small causal model on the CPU: `load_causal("gpt2", seq_len=64)`."""
+    from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+    from ckptbench.fixtures.checkpoints.resolve import resolve
+
+    def loaded(family: str, **options: Any) -> Any:
+        return load_causal_lm(resolve(str(causal_folder(family))), device="cpu", **options)
+
+    return loaded
