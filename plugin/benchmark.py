@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 F = TypeVar("F", bound=Callable[..., object])
-Dataset = Iterable[Sample] | Callable[["Options"], Iterable[Sample]]
+Dataset = Iterable[Sample] | Callable[["Options"], Iterable[Sample] | None]
 ATTRIBUTE = "__ckptbench__"
 
 
@@ -35,6 +35,7 @@ class Benchmark:
         name: such as `real`; the part of its protocols' names before the slash.
         dataset: the samples, or a function of the options that loads them.
         protocols: the ways they are asked; the first one's scores are gated.
+        on_request: further ways, asked only when `--protocol` names them.
         score: folds the outcomes of a sample's trials.
     """
 
@@ -42,15 +43,20 @@ class Benchmark:
     dataset: Dataset
     protocols: tuple[Protocol, ...]
     score: Reducer
+    on_request: tuple[Protocol, ...] = ()
 
-    def load(self, options: Options) -> Sequence[Sample]:
-        """The samples of a session, in the dataset's order."""
+    def load(self, options: Options) -> Sequence[Sample] | None:
+        """The samples of a session, in the dataset's order; None when it is not to be asked."""
         rows = self.dataset(options) if callable(self.dataset) else self.dataset
-        return rows if isinstance(rows, Sequence) else tuple(rows)
+        return rows if rows is None or isinstance(rows, Sequence) else tuple(rows)
 
 
 def samples(
-    dataset: Dataset, *, protocol: Protocol | Sequence[Protocol], score: Reducer
+    dataset: Dataset,
+    *,
+    protocol: Protocol | Sequence[Protocol],
+    score: Reducer,
+    on_request: Sequence[Protocol] = (),
 ) -> Callable[[F], F]:
     """Make a test function a benchmark: one item for every sample of a dataset.
 
@@ -59,15 +65,17 @@ def samples(
     It returns when the answer is right and raises `Miss`, or fails an `assert`, when it is wrong.
 
     Args:
-        dataset: samples, or a function that loads them given the session's `Options`.
+        dataset: samples, or a function that loads them given the session's `Options`. It may give
+            None: the benchmark is left out of the session.
         protocol: how they are asked; several are asked side by side, and the first is gated.
         score: how outcomes become scores, such as `top_k(1, 5)`.
+        on_request: further protocols, asked only when `--protocol` names them.
 
     Raises:
         CkptbenchError: no protocol, or protocols of different benchmarks.
     """
     protocols = (protocol,) if isinstance(protocol, Protocol) else tuple(protocol)
-    names = {p.benchmark for p in protocols}
+    names = {p.benchmark for p in (*protocols, *on_request)}
     if len(names) != 1:
         raise CkptbenchError(
             "a benchmark needs one or more protocols whose names start alike",
@@ -76,7 +84,7 @@ def samples(
         )
 
     def decorate(function: F) -> F:
-        benchmark = Benchmark(protocols[0].benchmark, dataset, protocols, score)
+        benchmark = Benchmark(protocols[0].benchmark, dataset, protocols, score, tuple(on_request))
         setattr(function, ATTRIBUTE, benchmark)
         return function
 

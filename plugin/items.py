@@ -238,6 +238,8 @@ def make_items(
     where = f"{collector.nodeid}::{name}"
     session.claim(found.name, where)
     rows = found.load(session.options)
+    if rows is None:
+        return []
     _check_rows(rows, where)
     reducer = found.score
     if chosen := session.options.k.get(found.name):

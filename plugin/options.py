@@ -143,6 +143,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("real-data", Path, None, "FILE", "sample file of Real@K (default: the one shipped)"),
     Option("lambada-data", Path, None, "FILE", "rows of LAMBADA@1 (default: those shipped)"),
+    Option("humaneval-data", Path, None, "FILE", "ask HumanEval: its file, or HumanEval+'s"),
+    Option("mbpp-data", Path, None, "FILE", "ask MBPP: its file, the sanitized one, or MBPP+'s"),
+    Option("codecontests-data", Path, None, "FILE", "ask CodeContests: a file of its problems"),
     Option("device", device, "auto", "DEVICE", f"{DEVICES} (default auto)"),
     Option(
         "dtype",
@@ -157,6 +160,13 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "N|auto",
         "tokens in one batch, padding included (default auto)",
+    ),
+    Option(
+        "unsafe-exec",
+        None,
+        False,
+        "",
+        "run generated programs even where nothing protects this machine from them",
     ),
     Option(
         "run-id",
@@ -203,9 +213,13 @@ class Options:
     protocol: Mapping[str, tuple[str, ...]]
     real_data: Path | None
     lambada_data: Path | None
+    humaneval_data: Path | None
+    mbpp_data: Path | None
+    codecontests_data: Path | None
     device: str
     dtype: str
     batch_tokens: int | None
+    unsafe_exec: bool
     run_id: str
     results_dir: Path
     no_resume: bool

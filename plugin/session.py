@@ -73,6 +73,7 @@ class BenchSession:
     can_answer: Callable[[CheckpointParam, type], str] | None = None
     token: str = field(default_factory=lambda: uuid4().hex)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _all_unasked: bool = False
     _owners: dict[str, str] = field(default_factory=dict)
     _refusals: list[CkptbenchError] = field(default_factory=list)
     _answering: Answering | None = None
@@ -151,7 +152,7 @@ class BenchSession:
 
     def protocols_of(self, found: Benchmark) -> tuple[Protocol, ...]:
         """The protocols a benchmark is asked by; the first one's scores are gated."""
-        known = {protocol.name: protocol for protocol in found.protocols}
+        known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
         self._benchmarks[found.name] = tuple(known)
         chosen = self.options.protocol.get(found.name, ())
         return tuple(known[name] for name in chosen if name in known) or found.protocols
@@ -172,6 +173,9 @@ class BenchSession:
         if why:
             name = group.benchmark.name
             self.notes += (f"{name} was not asked of {group.checkpoint_name}: {why}",)
+            self._all_unasked = not self.groups
+        else:
+            self._all_unasked = False
         return why
 
     def refuse(self, error: CkptbenchError) -> None:
@@ -232,6 +236,12 @@ class BenchSession:
                 n += 1
             groups.append(item.group.index if isinstance(item, SampleItem) else None)
         if not n:
+            if self._all_unasked:
+                raise CkptbenchError(
+                    "no benchmark asks what the checkpoint answers",
+                    where="--checkpoint",
+                    remedy="; ".join(dict.fromkeys(self.notes)),
+                )
             return
         if self.worker:
             share_the_machine(self.worker, self.workers)

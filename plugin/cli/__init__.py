@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import CkptbenchError
-from . import build
+from . import build, judge
 
-_COMMANDS = (build,)
+_COMMANDS = (build, judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ckptbench",
-        description="Build benchmark data. Checkpoints are benchmarked by pytest itself: "
+        description="Build benchmark data, judge programs. Benchmarks are run by pytest itself: "
         "pytest --pyargs ckptbench.benchmarks --checkpoint=DIR",
     )
     parser.add_argument("--version", action="version", version=f"ckptbench {__version__}")

@@ -41,12 +41,16 @@ GIVEN = {
     "protocol": "word=plain",
     "real-data": "real.jsonl",
     "lambada-data": "lambada.jsonl",
+    "humaneval-data": "humaneval.jsonl",
+    "mbpp-data": "mbpp.jsonl",
+    "codecontests-data": "contests.jsonl",
     "device": "cuda:1",
     "dtype": "bf16",
     "batch-tokens": "4096",
     "run-id": "mine",
     "results-dir": "elsewhere",
 }
+SWITCHES = {"baseline", "update-baseline", "no-resume", "unsafe-exec"}
 READ = {
     "checkpoint": "('runs/a',)",
     "tolerance": "{'word@1': 0.025}",
@@ -56,7 +60,7 @@ READ = {
 
 
 def test_the_list_here_is_whole() -> None:
-    assert GIVEN.keys() == {o.name for o in OPTIONS} - {"baseline", "update-baseline", "no-resume"}
+    assert GIVEN.keys() == {o.name for o in OPTIONS} - SWITCHES
 
 
 @pytest.mark.parametrize("prefix", ["--ckpt-", "--"])

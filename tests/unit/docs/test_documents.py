@@ -20,6 +20,7 @@ PAGES = sorted(
 OTHERS = {
     "build",
     "csv",
+    "dataset",
     "durations",
     "help",
     "json-report",

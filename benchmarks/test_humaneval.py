@@ -1,0 +1,27 @@
+"""Pass@K on HumanEval: functions written from a signature and a docstring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ckptbench import Sample, pass_at_k, samples
+from ckptbench.fixtures.datasets import humaneval, humaneval_protocols
+from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.options import Options
+
+
+def problems(options: Options) -> Sequence[Sample] | None:
+    """The problems of `--humaneval-data`; without it the benchmark is not asked."""
+    source = options.humaneval_data
+    return humaneval.load(source) if source else None
+
+
+@samples(
+    problems,
+    protocol=humaneval_protocols.PROTOCOLS[0],
+    on_request=humaneval_protocols.PROTOCOLS[1:],
+    score=pass_at_k(1, 5, 10, 20),
+)
+def test_humaneval(execution: Verdict) -> None:
+    """The program passes every test of its problem."""
+    assert execution.passed

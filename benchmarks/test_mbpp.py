@@ -1,0 +1,27 @@
+"""Pass@K on MBPP: functions written from a sentence and a few asserts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ckptbench import Sample, pass_at_k, samples
+from ckptbench.fixtures.datasets import mbpp, mbpp_protocols
+from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.options import Options
+
+
+def problems(options: Options) -> Sequence[Sample] | None:
+    """The problems of `--mbpp-data`; without it the benchmark is not asked."""
+    source = options.mbpp_data
+    return mbpp.load(source) if source else None
+
+
+@samples(
+    problems,
+    protocol=mbpp_protocols.PROTOCOLS[0],
+    on_request=mbpp_protocols.PROTOCOLS[1:],
+    score=pass_at_k(1, 5, 10, 20),
+)
+def test_mbpp(execution: Verdict) -> None:
+    """The program passes every test of its problem."""
+    assert execution.passed

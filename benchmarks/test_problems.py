@@ -1,0 +1,24 @@
+"""Pass@K on the small problems shipped with the suite, asked as HumanEval is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ckptbench import Sample, pass_at_k, samples
+from ckptbench.fixtures.datasets import humaneval, humaneval_protocols
+from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.options import Options
+
+ASKED = replace(humaneval_protocols.PROTOCOLS[0], name="problems/strip-newline")
+
+
+def problems(_: Options) -> Sequence[Sample]:
+    """The problems in `samples/problems.jsonl`."""
+    return humaneval.demo()
+
+
+@samples(problems, protocol=ASKED, score=pass_at_k(1, 5, 10, 20))
+def test_problems(execution: Verdict) -> None:
+    """The program passes every test of its problem."""
+    assert execution.passed
