@@ -96,6 +96,8 @@ def doubts(rows: Iterable[Row]) -> list[tuple[str, str]]:
 
 
 def _remark(score: Score) -> str:
+    if score.value is None and score.reason.startswith(score.metric):
+        return score.reason
     if score.value is None:
         return f"{score.metric} does not exist: {score.reason or 'no reason is known'}"
     return f"{score.metric}: {score.reason}" if score.reason else ""
