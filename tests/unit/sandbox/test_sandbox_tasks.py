@@ -1,0 +1,220 @@
+"""Test code of the benchmarks against programs: what passes, what does not, what travels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from ckptbench.errors import CkptbenchError
+from ckptbench.fixtures.sandbox import (
+    FunctionTask,
+    InputsTask,
+    Sandbox,
+    StdioTask,
+    Task,
+    Verdict,
+    entry_point_of,
+    humaneval_task,
+    mbpp_task,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(workers=1, timeout_s=3.0) as box:
+        yield box
+
+
+def verdict_of(sandbox: Sandbox, task: Task) -> Verdict:
+    return sandbox.submit(task).result(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("asserts", "name"),
+    [
+        (["assert set(common((1,), (1,))) == set((1,))"], "common"),
+        (["assert sum(10, 15) == 6", "assert sum(4, 6) == 3"], "sum"),
+        (["assert f(g(1)) == 1", "assert f(2) == 2"], "f"),
+        (["assert round(area(2), 1) == 3"], "area"),
+        ([], ""),
+    ],
+)
+def test_the_entry_point_is_what_all_asserts_call(asserts: Sequence[str], name: str) -> None:
+    assert entry_point_of(asserts) == name
+
+
+def test_a_prompt_lends_its_helpers_to_the_tests(sandbox: Sandbox) -> None:
+    prompt = (
+        "def poly(xs, x):\n    return sum(c * x ** i for i, c in enumerate(xs))\n\n\n"
+        'def root(xs):\n    """A root of poly(xs)."""\n'
+    )
+    test = "def check(candidate):\n    assert abs(poly([1, 2], candidate([1, 2]))) < 1e-4\n"
+    right = humaneval_task("a", prompt, "    return -xs[0] / xs[1]\n", test, "root")
+    assert verdict_of(sandbox, right).passed
+    # The program's own idea of the helper does not count.
+    forged = humaneval_task("b", prompt, "    return 5\ndef poly(xs, x): return 0\n", test, "root")
+    assert verdict_of(sandbox, forged).word == "fail"
+
+
+def test_classes_of_the_answer_are_made_changed_and_passed_by_the_tests(sandbox: Sandbox) -> None:
+    program = (
+        "class Node:\n    def __init__(self, value):\n        self.value, self.left = value, None\n"
+        "def depth(node):\n    return 0 if node is None else 1 + depth(node.left)\n"
+    )
+    setup = "root = Node(1)\nroot.left = Node(2)\nroot.left.left = Node(3)"
+    assert verdict_of(sandbox, mbpp_task("a", program, ["assert depth(root) == 3"], setup)).passed
+    asserts = ["assert depth(root.left) == 2", "assert root.left.value == 2"]
+    task = FunctionTask("b", program, "\n".join([setup, *asserts]), "depth")
+    assert verdict_of(sandbox, task).passed
+
+
+def test_an_entry_point_may_be_named_like_a_builtin(sandbox: Sandbox) -> None:
+    task = mbpp_task("a", "def sum(a, b): return a * b", ["assert sum(3, 5) == 15"])
+    assert verdict_of(sandbox, task).passed
+
+
+def test_other_builtins_are_the_judge_s_own(sandbox: Sandbox) -> None:
+    program = "def set(x): return 0\ndef f(x): return [x]"
+    assert verdict_of(sandbox, mbpp_task("a", program, ["assert set(f(1)) == set([2])"])).word == (
+        "fail"
+    )
+
+
+def test_a_module_that_the_program_has_imported_is_the_judge_s_own(sandbox: Sandbox) -> None:
+    asserts = ["assert math.isclose(f(1), 0.5)"]
+    imported = "import math\ndef f(x): return 0.5"
+    assert verdict_of(sandbox, mbpp_task("a", imported, asserts)).passed
+    forgotten = "def f(x): return 0.5"
+    assert "NameError" in verdict_of(sandbox, mbpp_task("b", forgotten, asserts)).reason
+
+
+def test_changes_in_place_come_back(sandbox: Sandbox) -> None:
+    program = "def f(xs, d):\n    xs[0].append(4)\n    xs.pop()\n    d['k'] = 1"
+    test = (
+        "inner = [3]\nxs, d = [inner, 9], {}\nassert f(xs, d) is None\n"
+        "assert xs == [[3, 4]] and xs[0] is inner and d == {'k': 1}\n"
+    )
+    assert verdict_of(sandbox, FunctionTask("a", program, test, "f")).passed
+
+
+def test_exceptions_arrive_as_the_builtin_of_the_same_name(sandbox: Sandbox) -> None:
+    program = (
+        "class Mine(KeyError): pass\ndef f(x):\n    raise Mine('no') if x else ValueError('v')"
+    )
+    test = (
+        "for x, kind in ((1, KeyError), (0, ValueError)):\n"
+        "    try:\n        f(x)\n    except kind:\n        pass\n    else:\n        assert False\n"
+    )
+    assert verdict_of(sandbox, FunctionTask("a", program, test, "f")).passed
+
+
+def test_a_program_that_has_left_passes_no_test_that_catches_everything(sandbox: Sandbox) -> None:
+    test = "def check(f):\n    try:\n        f()\n    except BaseException:\n        pass\n"
+    for body in ("import os; os._exit(0)", "import os; os.close(3)", "while True: pass"):
+        task = FunctionTask("a", f"def f():\n    {body}", test, "f")
+        assert not verdict_of(sandbox, task).passed, body
+
+
+def test_tests_that_call_their_check_are_not_called_twice(sandbox: Sandbox) -> None:
+    program = "n = 0\ndef f():\n    global n\n    n += 1\n    return n"
+    test = "def check(candidate):\n    assert candidate() == 1\ncheck(f)\n"
+    assert verdict_of(sandbox, FunctionTask("a", program, test, "f")).passed
+
+
+def test_main_guards_of_functions_do_not_run_those_of_scripts_do(sandbox: Sandbox) -> None:
+    guard = "if __name__ == '__main__':\n    print(input()[::-1])"
+    task = FunctionTask("a", f"def f(): return 1\n{guard}", "assert f() == 1", "f")
+    assert verdict_of(sandbox, task).passed
+    assert verdict_of(sandbox, StdioTask("b", guard, [("abc\n", "cba")])).passed
+
+
+@pytest.mark.parametrize(
+    ("body", "atol", "word"),
+    [
+        ("return x / 3", 0.0, "pass"),
+        ("return round(x / 3, 8)", 0.0, "pass"),
+        ("return round(x / 3, 3)", 0.0, "fail"),
+        ("return round(x / 3, 3)", 0.01, "pass"),
+        ("return None", 0.01, "fail"),
+        ("raise ValueError", 0.0, "fail"),
+        ("x.append(1)", 0.0, "fail"),
+    ],
+)
+def test_inputs_are_judged_by_a_reference(
+    sandbox: Sandbox, body: str, atol: float, word: str
+) -> None:
+    task = InputsTask(
+        "a", f"def f(x): {body}", "f", [[1], [2.0], [7]], "def f(x): return x / 3", atol
+    )
+    assert verdict_of(sandbox, task).word == word
+
+
+def test_an_oracle_decides_where_agreement_is_something_else(sandbox: Sandbox) -> None:
+    oracle = "def accept(inputs, output, expected, atol): return set(output) == set(expected)"
+    reference = "def f(x): return sorted(x)"
+    program = "def f(x): return x[::-1]"
+    task = InputsTask("a", program, "f", [[[1, 2]], [[3]]], reference, oracle=oracle)
+    assert verdict_of(sandbox, task).passed
+    assert verdict_of(sandbox, InputsTask("b", program, "f", [[[1, 2]]], reference)).word == "fail"
+
+
+def test_faults_of_the_task_are_errors_and_say_nothing_of_the_program(sandbox: Sandbox) -> None:
+    program = "def f(x): return x"
+    for task, what in (
+        (FunctionTask("a", program, "assert f(1) ==", "f"), "do not compile"),
+        (FunctionTask("b", program, "assert f(1)", "f", prelude="1 / 0"), "ZeroDivisionError"),
+        (FunctionTask("c", program, "assert f(object()) == 1", "f"), "type object"),
+        (InputsTask("d", program, "f", [[1]], "def f(x): raise KeyError"), "KeyError"),
+    ):
+        verdict = verdict_of(sandbox, task)
+        assert verdict.word == "error"
+        assert what in verdict.reason
+
+
+def test_inputs_that_are_no_data_are_told_at_once(sandbox: Sandbox) -> None:
+    future = sandbox.submit(InputsTask("a", "", "f", [[object()]], ""))
+    with pytest.raises(CkptbenchError, match="type object cannot be sent"):
+        future.result(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("program", "word"),
+    [
+        ("import sys\nprint(sum(map(int, sys.stdin)))", "pass"),
+        ("print(sum(map(int, open(0))))", "pass"),
+        ("import os\nos.write(1, b'6\\n')\nos._exit(0)", "pass"),
+        ("import sys\nwith sys.stdout as out: print(6, file=out)", "pass"),
+        ("import atexit\natexit.register(print, 6)", "pass"),
+        ("import threading\nthreading.Thread(target=print, args=(6,)).start()", "pass"),
+        ("print(6)\nexit()", "pass"),
+        ("print(6)\nraise SystemExit('no')", "crash"),
+        ("print(6)\nimport os\nos._exit(2)", "crash"),
+        ("print(6)\n1 / 0", "crash"),
+        ("print(6)\nimport ctypes\nctypes.string_at(0)", "crash"),
+        ("print(6)\nimport os\nos.fork()", "violation"),
+        ("print(5)", "fail"),
+        ("print(6", "crash"),
+        ("x = [0] * 10**10", "memory"),
+        ("import os\nos.write(3, b'spam' * 9)\nprint(6)", "fail"),
+    ],
+)
+def test_scripts_are_run_as_the_interpreter_runs_a_file(
+    sandbox: Sandbox, program: str, word: str
+) -> None:
+    verdict = verdict_of(sandbox, StdioTask("a", program, [("1\n2\n3\n", "6\n")]))
+    assert verdict.word == word, verdict.reason
+
+
+def test_each_case_of_a_script_starts_anew_and_the_first_wrong_one_is_named(
+    sandbox: Sandbox,
+) -> None:
+    program = "import os\nprint(len(os.listdir('.')) + int(input()))\nopen('seen', 'w').close()"
+    cases: list[Any] = [("0", "0"), ("1", "1"), ("2", "3"), ("3", "3")]
+    verdict = verdict_of(sandbox, StdioTask("a", program, cases))
+    assert verdict.word == "fail"
+    assert verdict.reason.startswith("case 2:")
