@@ -19,7 +19,6 @@ from .errors import CkptbenchError
 from .executing import Execution
 from .groups import OBEYED_MARKS, Group
 from .judging import NoAnswer, Outcome, judge
-from .options import Options
 from .protocol import Asking
 from .results import DatasetInfo
 from .samples import Failed, Response, Sample, Skipped
@@ -254,7 +253,7 @@ def make_items(
             f"has {'k = ' + str(reducer.ks) if reducer.ks else 'none'}",
             where=where,
         )
-    sampling, trials = _sampling(session.options, reducer)
+    sampling, trials = _sampling(session, reducer)
     items: list[pytest.Item] = []
     for checkpoint in session.checkpoints or (None,):
         for place, protocol in enumerate(session.protocols_of(found)):
@@ -308,19 +307,18 @@ def _items_of(
         yield item
 
 
-def _sampling(options: Options, reducer: Reducer) -> tuple[Asking, int]:
-    """How answers are drawn, and how many for a sample.
-
-    Raises:
-        CkptbenchError: several answers without any chance in them.
-    """
+def _sampling(session: BenchSession, reducer: Reducer) -> tuple[Asking, int]:
+    """How answers are drawn, and how many for a sample; several without chance are refused."""
+    options = session.options
     if not reducer.several_trials:
         return Asking(max_tokens=options.max_tokens, seed=options.seed), 1
     if options.num_samples > 1 and not options.temperature:
-        raise CkptbenchError(
-            f"{options.num_samples} answers a sample at temperature 0 would all be the same",
-            where="--num-samples",
-            remedy="give --temperature=0.8 or so, or ask for one answer",
+        session.refuse(
+            CkptbenchError(
+                f"{options.num_samples} answers a sample at temperature 0 would all be the same",
+                where="--num-samples",
+                remedy="give --temperature=0.8 or so, or ask for one answer",
+            )
         )
     sampling = Asking(
         seed=options.seed,

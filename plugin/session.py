@@ -236,7 +236,7 @@ class BenchSession:
                 n += 1
             groups.append(item.group.index if isinstance(item, SampleItem) else None)
         if not n:
-            if self._all_unasked:
+            if self._all_unasked and not self.outcomes.others_failed:
                 raise CkptbenchError(
                     "no benchmark asks what the checkpoint answers",
                     where="--checkpoint",

@@ -45,3 +45,11 @@ def test_two_kinds_of_checkpoint_are_asked_what_each_can_answer(tmp_path: Path) 
 def test_a_benchmark_that_nobody_can_be_asked_is_refused(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "-k", "real")
     assert done.returncode != 0
+
+
+def test_a_wrong_option_is_told_and_not_the_benchmarks_that_do_not_apply(tmp_path: Path) -> None:
+    done = ask(tmp_path, "--checkpoint=demo-code", "--num-samples=3")
+    told = done.stdout + done.stderr
+    assert done.returncode == 4
+    assert "3 answers a sample at temperature 0 would all be the same" in told
+    assert "no benchmark asks" not in told

@@ -79,7 +79,7 @@ def test_one_answer_needs_no_trial_in_its_name(own: pytest.Pytester) -> None:
 
 def test_several_answers_without_chance_are_refused(own: pytest.Pytester) -> None:
     result = own.runpytest_inprocess("--num-samples=4")
-    assert result.ret != 0
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     text = result.stdout.str() + result.stderr.str()
     assert "4 answers a sample at temperature 0 would all be the same" in text
     assert "--temperature" in text
