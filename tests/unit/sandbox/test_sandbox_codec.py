@@ -107,7 +107,9 @@ def test_a_subclass_travels_as_what_it_holds(value: Any, plain: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "iterator", [iter([1, 2]), map(abs, [-1, 2]), (n for n in (1, 2))], ids=repr
+    "iterator",
+    [iter([1, 2]), map(abs, [-1, 2]), (n for n in (1, 2))],
+    ids=["list", "map", "generator"],
 )
 def test_an_iterator_arrives_as_one_and_equals_no_list(iterator: Any) -> None:
     arrived = travelled(iterator)
