@@ -6,14 +6,23 @@ from collections.abc import Sequence
 
 from ckptbench import Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets import codecontests, codecontests_protocols
+from ckptbench.fixtures.datasets.code_limit import limited
 from ckptbench.fixtures.sandbox import Verdict
 from ckptbench.options import Options
 
 
 def problems(options: Options) -> Sequence[Sample] | None:
-    """The problems of `--codecontests-data`; without it the benchmark is not asked."""
-    source = options.codecontests_data
-    return codecontests.load(source) if source else None
+    """The problems of `--codecontests-data`; without it the benchmark is not asked.
+
+    They are of very different difficulty and stand in the order of their contests, so a limit
+    draws some of them instead of taking the first.
+    """
+    if options.codecontests_data is None:
+        return None
+    loaded = codecontests.load(
+        options.codecontests_data, tests=options.codecontests_tests, seed=options.seed
+    )
+    return limited(loaded, options.limit, seed=options.seed)
 
 
 @samples(
@@ -21,6 +30,7 @@ def problems(options: Options) -> Sequence[Sample] | None:
     protocol=codecontests_protocols.PROTOCOLS[0],
     on_request=codecontests_protocols.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
+    limits_itself=True,
 )
 def test_codecontests(execution: Verdict) -> None:
     """The program passes every test of its problem."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evalconfig.effective import wanted_among
 from .intervals import (
     Interval,
     Partition,
@@ -17,6 +19,7 @@ from .intervals import (
     t_interval,
     wilson_interval,
 )
+from .reducers import Named, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
 
 
@@ -28,7 +31,8 @@ class TrialValue:
         sample: content hash of the sample.
         cluster: name of its cluster.
         trial: which of the sample's trials, from 0.
-        values: a value for each k the benchmark function was called with, or one value.
+        values: a value for each k the benchmark function was called with, or one value; then what
+            the reducer observes in the response itself.
     """
 
     sample: str
@@ -44,9 +48,10 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
     sample's trials by number. A trial that comes twice was run again: the later one counts.
 
     Raises:
-        ValueError: a trial does not have as many values as the reducer has k.
+        ValueError: a trial does not have as many values as the reducer wants.
     """
-    width = len(reducer.ks) or 1
+    width = len(reducer.names) if isinstance(reducer, Named) else len(reducer.ks) or 1
+    width += len(observed_by(reducer))
     by_sample: dict[str, dict[int, tuple[float, ...]]] = defaultdict(dict)
     cluster_of: dict[str, str] = {}
     for outcome in trials:
@@ -64,7 +69,18 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
         rows = by_sample[sample]
         # numpy turns the None of a metric that does not exist into NaN.
         values[row] = reducer.reduce([rows[trial] for trial in sorted(rows)])
-    return SampleValues(metrics, samples, tuple(cluster_of[name] for name in samples), values)
+    clusters = tuple(cluster_of[name] for name in samples)
+    perplexities = perplexities_of(reducer, benchmark)
+    return SampleValues(metrics, samples, clusters, values, perplexities)
+
+
+def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
+    """The columns of the wanted metrics; see `evalconfig.effective.wanted_among`."""
+    if wanted is None:
+        return table
+    metrics = wanted_among(table.metrics, tuple(wanted))
+    places = [table.metrics.index(metric) for metric in metrics]
+    return replace(table, metrics=metrics, values=table.values[:, places])
 
 
 def trials_per_sample(trials: Iterable[TrialValue]) -> tuple[int, int] | None:
@@ -84,7 +100,9 @@ def fold(table: SampleValues) -> tuple[Score, ...]:
     """
     groups = partition(table.clusters)
     return tuple(
-        _score(metric, table.values[:, column], groups)
+        (_perplexity if metric in table.perplexities else _score)(
+            metric, table.values[:, column], groups
+        )
         for column, metric in enumerate(table.metrics)
     )
 
@@ -102,7 +120,33 @@ def _score(metric: str, values: NDArray[np.float64], groups: Partition) -> Score
     standard_error = cluster_standard_error(values, groups)
     interval, method = _interval(value, standard_error, values, groups)
     reason = "" if standard_error is not None else "one cluster has no standard error"
-    return Score(metric, value, n, groups.clusters, standard_error, interval, method, reason)
+    share = bool(values.min() >= 0 and values.max() <= 1)
+    return Score(metric, value, n, groups.clusters, standard_error, interval, method, reason, share)
+
+
+def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -> Score:
+    """`exp(-mean)` of log likelihoods, as lm-eval's `perplexity` is; lower is better.
+
+    The standard error is that of the mean logarithm times the perplexity (the delta method); the
+    interval is the one of the mean logarithm, taken through the exponential, so never below 0.
+    """
+    of_mean = _score(metric, logprobs, groups)
+    if of_mean.value is None:
+        return replace(of_mean, share=False)
+    value = exp(-of_mean.value)
+    error = of_mean.standard_error
+    interval = None
+    if error is not None:
+        low, high = t_interval(of_mean.value, error, groups.degrees_of_freedom)
+        interval = exp(-high), exp(-low)
+    return replace(
+        of_mean,
+        value=value,
+        standard_error=None if error is None else error * value,
+        interval=interval,
+        method="log-cluster-t" if interval else "",
+        share=False,
+    )
 
 
 def _interval(

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, fsum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import CkptbenchError
 from .score import Reducer
+
+if TYPE_CHECKING:
+    from ..samples import Likelihood
 
 
 def estimate_pass_at_k(n: int, c: int, k: int) -> float | None:
@@ -130,6 +133,100 @@ class Mean:
         return (_mean([value for (value,) in trials]) if trials else None,)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The mean of each of several values, which the benchmark function returns by name.
+
+    Attributes:
+        names: of the values; their metrics are named `BENCHMARK NAME`.
+        decides: the name whose value 1.0 means that an item passes; empty where none does.
+        corpus: names of metrics that no single sample has a value of, such as a perplexity: who
+            made the benchmark makes them of all answers at the end.
+    """
+
+    names: tuple[str, ...]
+    decides: str = ""
+    corpus: tuple[str, ...] = ()
+    takes_k: ClassVar[bool] = False
+    several_trials: ClassVar[bool] = False
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """Empty: named values have no k."""
+        return ()
+
+    def with_ks(self, ks: tuple[int, ...]) -> Named:
+        """Itself: named values have no k."""
+        return self
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        """`gsm8k exact_match,strict-match` for benchmark `gsm8k`."""
+        return tuple(f"{benchmark} {name}" for name in self.names)
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """The mean over the trials of each value; None for each when there is no trial."""
+        if not trials:
+            return (None,) * len(self.names)
+        return tuple(_mean(column) for column in zip(*trials, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstChoice:
+    """Was a continuation the model's first choice, and how likely was it?
+
+    The benchmark function tells the first, called with `k` = 1; the second is read from the
+    response, a `Likelihood`. Its metric is the perplexity.
+    """
+
+    takes_k: ClassVar[bool] = False
+    several_trials: ClassVar[bool] = False
+    observed: ClassVar[tuple[str, ...]] = ("log_likelihood",)
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """1: of the places after the first nothing is known."""
+        return (1,)
+
+    def with_ks(self, ks: tuple[int, ...]) -> FirstChoice:
+        """Itself: there is no other k."""
+        return self
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        """`lambada@1` and `lambada_perplexity` for benchmark `lambada`."""
+        return (f"{benchmark}@1", *self.perplexities(benchmark))
+
+    def perplexities(self, benchmark: str) -> tuple[str, ...]:
+        """The metrics whose values are log likelihoods; see `SampleValues`."""
+        return (f"{benchmark}_perplexity",)
+
+    def observe(self, response: Likelihood) -> tuple[float, ...]:
+        """What is read from a response beside the function's word, named in `observed`."""
+        return (response.logprob,)
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """The means over the trials; None for each when there is no trial."""
+        if not trials:
+            return (None, None)
+        return tuple(_mean(column) for column in zip(*trials, strict=True))
+
+
+def observed_by(reducer: Reducer) -> tuple[str, ...]:
+    """Names of what a reducer reads from a response beside the function's word; mostly none."""
+    return tuple(getattr(reducer, "observed", ()))
+
+
+def perplexities_of(reducer: Reducer, benchmark: str) -> tuple[str, ...]:
+    """Those of a reducer's metrics that are perplexities; mostly none."""
+    return tuple(reducer.perplexities(benchmark)) if hasattr(reducer, "perplexities") else ()
+
+
+def value_names(reducer: Reducer, benchmark: str) -> tuple[str, ...]:
+    """Names of the values of one trial's outcome, in their order."""
+    observed = observed_by(reducer)
+    metrics = reducer.metrics(benchmark)
+    return (*metrics[: len(reducer.ks) or 1], *observed) if observed else metrics
+
+
 def top_k(*ks: int) -> Reducer:
     """Real@K, LAMBADA@1: was the answer among the first k? `k` is 1 and 5 by default."""
     return TopK(ks or (1, 5))
@@ -143,6 +240,11 @@ def pass_at_k(*ks: int) -> Reducer:
 def mean(metric_name: str | None = None) -> Reducer:
     """The mean of a graded or 0/1 value, under the benchmark's name or the given one."""
     return Mean(metric_name)
+
+
+def first_choice() -> Reducer:
+    """LAMBADA of causal models: was it the first choice, and the perplexity beside it."""
+    return FirstChoice()
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -10,10 +10,16 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from ..errors import CkptbenchError, nearest
-from .reducers import Mean, PassAtK, TopK
+from .reducers import FirstChoice, Mean, Named, PassAtK, TopK
 from .score import Reducer
 
-_BY_NAME: dict[str, type[Any]] = {"top_k": TopK, "pass_at_k": PassAtK, "mean": Mean}
+_BY_NAME: dict[str, type[Any]] = {
+    "top_k": TopK,
+    "pass_at_k": PassAtK,
+    "mean": Mean,
+    "first_choice": FirstChoice,
+    "named": Named,
+}
 
 
 def register_reducer(name: str, kind: type[Any]) -> None:

@@ -22,8 +22,11 @@ class Score:
         clusters: independent groups among them.
         standard_error: in the unit of `value`; None when it cannot be estimated.
         interval: 95% interval `(low, high)` in the unit of `value`, or None.
-        method: how the interval was made: `wilson`, `cluster-t`, `cluster-bootstrap`.
+        method: how the interval was made: `wilson`, `cluster-t`, `cluster-bootstrap`, or
+            `log-cluster-t` (of the mean logarithm).
         reason: why `value`, or else `standard_error`, is None; empty otherwise.
+        share: whether `value` is a fraction between 0 and 1, more of which is better. Any other
+            number, such as a perplexity, is shown as it is and never compared by the gate.
     """
 
     metric: str
@@ -34,6 +37,7 @@ class Score:
     interval: tuple[float, float] | None = None
     method: str = ""
     reason: str = ""
+    share: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,15 @@ class SampleValues:
         samples: n content hashes, each once.
         clusters: n cluster names.
         values: float64 `[n, m]`; a sample's value of a metric, NaN where it does not exist.
+        perplexities: metrics whose values are natural-log likelihoods `x`; their score is
+            `exp(-mean(x))`.
     """
 
     metrics: tuple[str, ...]
     samples: tuple[str, ...]
     clusters: tuple[str, ...]
     values: NDArray[np.float64]
+    perplexities: tuple[str, ...] = ()
 
 
 class Reducer(Protocol):

@@ -112,7 +112,7 @@ def test_a_problem_is_tested_by_what_a_program_prints(file: Path) -> None:
             ", field 'tests', 'input'",
             "expected a list of strings",
         ),
-        ({"tests": pairs()}, "", "holds no sample tests"),
+        ({"tests": pairs()}, "", "holds no tests"),
         ({"description": None}, ", field 'description'", "expected a string"),
     ],
 )
@@ -134,7 +134,17 @@ def test_public_tests_must_be_marked_as_such(file: Path) -> None:
 
 def test_a_mistyped_kind_of_tests_gets_the_nearest(file: Path) -> None:
     with pytest.raises(CkptbenchError, match="did you mean 'public'"):
-        codecontests.load(file, tests="pubic")  # type: ignore[arg-type]
+        codecontests.load(file, tests="pubic")
+    with pytest.raises(CkptbenchError, match="no 'sample:0' tests"):
+        codecontests.load(file, tests="sample:0")
+
+
+def test_a_sample_may_be_of_another_size(file: Path) -> None:
+    loaded = codecontests.load(file, tests="sample:4")
+    assert {len(sample["tests"]) for sample in loaded} == {4}
+    assert loaded.header.source == "contests.jsonl, 4 tests, seed 0"
+    whole = codecontests.load(file, tests="sample:99")
+    assert [len(s["tests"]) for s in whole] == [s["tests_available"] for s in whole]
 
 
 def test_a_limit_draws_problems_and_names_the_others(file: Path) -> None:
@@ -150,6 +160,21 @@ def test_a_limit_draws_problems_and_names_the_others(file: Path) -> None:
     assert part.kept.header.source.endswith("; 5 of 20 problems, seed 3")
     assert [s.id for s in limited(problems, 5, seed=3).kept] == kept
     assert [s.id for s in limited(problems, 5, seed=4).kept] != kept
+
+
+def test_a_limit_may_be_a_share(file: Path) -> None:
+    problems = codecontests.load(file)
+    quarter = limited(problems, 0.25, seed=3)
+    assert len(quarter) == 5
+    assert quarter.kept == limited(problems, 5, seed=3).kept
+
+
+def test_the_reader_is_told_who_was_left_out_and_how_much_is_tested(file: Path) -> None:
+    part = limited(codecontests.load(file, tests="sample:4"), 18, seed=3)
+    left_out, tested = part.notes
+    first, second = part.left_out
+    assert left_out == f"--limit drew 18 of 20 problems by the seed; left out: {first}, {second}"
+    assert tested == "4 tests a problem, of 25 that it has"
 
 
 def test_a_smaller_limit_keeps_a_part_of_a_larger_ones(file: Path) -> None:

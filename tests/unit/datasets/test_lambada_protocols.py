@@ -1,22 +1,39 @@
-"""The protocols of LAMBADA@1: the blank is what is filled."""
+"""The protocols of LAMBADA@1: the blank is what is filled, or the last word what is scored."""
 
 from __future__ import annotations
 
 import pytest
 
-from ckptbench.fixtures.datasets.lambada_protocols import CHOICE, MLM_WHOLE_WORD, PROTOCOLS
+from ckptbench.fixtures.datasets.lambada_protocols import CHOICE, GREEDY, MLM_WHOLE_WORD, PROTOCOLS
 from ckptbench.protocol import Asking, Protocol
-from ckptbench.samples import FillMask, Sample
+from ckptbench.samples import FillMask, LogLikelihood, Sample
 
 RAIN = Sample("r-1", {"text": "우산은 작았다. 비가 와서 _을 폈다.", "answer": "우산"})
 BOTH = Sample("r-2", {**RAIN.fields, "candidate": "양산"})
 
 
 def test_their_names() -> None:
-    assert [p.name for p in PROTOCOLS] == ["lambada/mlm-whole-word", "lambada/choice"]
+    assert [p.name for p in PROTOCOLS] == [
+        "lambada/mlm-whole-word",
+        "lambada/choice",
+        "lambada/greedy",
+    ]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.way)
+def test_the_last_word_is_scored_with_the_space_before_it() -> None:
+    whole = Sample("w-1", {"text": "It rained.\n\nShe had no  umbrella"})
+    request = GREEDY.ask(whole, Asking())
+    assert request == LogLikelihood("It rained.\n\nShe had no ", " umbrella")
+    assert request.context + request.continuation == whole["text"]
+
+
+def test_a_whole_passage_and_a_blank_are_asked_by_different_protocols() -> None:
+    whole = Sample("w-1", {"text": "She had no umbrella"})
+    assert [p.way for p in PROTOCOLS if p.covers(whole)] == ["greedy"]
+    assert [p.way for p in PROTOCOLS if p.covers(BOTH)] == ["mlm-whole-word", "choice"]
+
+
+@pytest.mark.parametrize("protocol", [MLM_WHOLE_WORD, CHOICE], ids=lambda p: p.way)
 def test_the_blank_is_filled_and_never_an_earlier_appearance(protocol: Protocol) -> None:
     request = protocol.ask(BOTH, Asking())
     assert request.text == "우산은 작았다. 비가 와서 우산을 폈다."

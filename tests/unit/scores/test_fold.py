@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import exp, log
 from random import Random
 
 import numpy as np
 import pytest
 
-from ckptbench.scores import mean, pass_at_k, top_k
+from ckptbench.scores import first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.fold import TrialValue, fold, tabulate, trials_per_sample
 from ckptbench.scores.score import SampleValues
 
@@ -133,3 +134,41 @@ def test_a_score_is_never_nan_or_infinite(bad: float) -> None:
     (score,) = fold(table([1.0, bad, 0.0]))
     assert (score.value, score.standard_error, score.interval) == (None, None, None)
     assert "does not exist for 1 of 3 samples" in score.reason
+
+
+# perplexity
+
+
+def likelihoods(*logprobs: float) -> SampleValues:
+    trials = [TrialValue(f"s{i}", f"s{i}", 0, (1.0, x)) for i, x in enumerate(logprobs)]
+    return tabulate(trials, first_choice(), "lambada")
+
+
+def test_perplexity_is_the_exponential_of_the_mean_surprise() -> None:
+    hit, perplexity = fold(likelihoods(log(1 / 2), log(1 / 8)))
+    assert (hit.metric, hit.value, hit.share) == ("lambada@1", 1.0, True)
+    assert perplexity.metric == "lambada_perplexity"
+    assert perplexity.value == pytest.approx(4.0)  # not 5, the mean of 2 and 8
+    assert not perplexity.share
+
+
+def test_its_interval_is_the_one_of_the_logarithm() -> None:
+    table = likelihoods(-1.0, -2.0, -6.0)
+    _, got = fold(table)
+    plain = SampleValues(("m",), table.samples, table.clusters, table.values[:, 1:])
+    (of_mean,) = fold(plain)
+    assert got.value is not None
+    assert got.interval is not None
+    assert of_mean.interval is not None
+    assert got.interval == pytest.approx(tuple(exp(-x) for x in reversed(of_mean.interval)))
+    assert 0 < got.interval[0] < got.value < got.interval[1]
+    assert got.standard_error == pytest.approx(got.value * of_mean.standard_error)
+    assert got.method == "log-cluster-t"
+
+
+def test_certain_words_have_the_perplexity_1_and_impossible_ones_none() -> None:
+    assert fold(likelihoods(0.0, 0.0))[1].value == 1.0
+    _, impossible = fold(likelihoods(-1.0, -np.inf))
+    assert impossible.value is None
+    assert not impossible.share
+    assert "does not exist for 1 of 2 samples" in impossible.reason

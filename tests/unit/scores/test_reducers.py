@@ -8,8 +8,9 @@ import sys
 import pytest
 
 from ckptbench.errors import CkptbenchError
-from ckptbench.scores import mean, pass_at_k, top_k
-from ckptbench.scores.reducers import estimate_pass_at_k
+from ckptbench.samples import Likelihood
+from ckptbench.scores import first_choice, mean, pass_at_k, top_k
+from ckptbench.scores.reducers import FirstChoice, estimate_pass_at_k, value_names
 
 # pass@k
 
@@ -105,3 +106,30 @@ def test_naming_a_reducer_loads_no_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# the first choice, and how likely it was
+
+
+def test_the_first_choice_and_its_perplexity_are_metrics_of_the_benchmark() -> None:
+    reducer = first_choice()
+    assert reducer.metrics("lambada") == ("lambada@1", "lambada_perplexity")
+    assert reducer.ks == (1,)
+
+
+def test_a_trial_has_the_functions_word_and_the_log_likelihood() -> None:
+    assert value_names(first_choice(), "lambada") == ("lambada@1", "log_likelihood")
+    assert FirstChoice().observe(Likelihood(-2.5, False, 2)) == (-2.5,)
+    assert first_choice().reduce([(1.0, -2.0), (0.0, -4.0)]) == (0.5, -3.0)
+    assert first_choice().reduce([]) == (None, None)
+
+
+def test_a_trial_of_other_scores_has_values_of_its_metrics() -> None:
+    assert value_names(top_k(1, 5), "real") == ("real@1", "real@5")
+
+
+def test_a_likelihood_tells_of_the_first_choice_only() -> None:
+    assert Likelihood(-0.1, True, 1).within(1)
+    assert not Likelihood(-0.1, False, 1).within(1)
+    with pytest.raises(ValueError, match="not of the first 5"):
+        Likelihood(-0.1, True, 1).within(5)

@@ -1,0 +1,144 @@
+"""`<checkpoint>_<benchmark>_problems.csv`: one row a problem of a benchmark scored by pass@k.
+
+n trials, c passed, the problem's own pass@k, and how the others failed. Problems that a limit left
+out stand at the end, with n = 0 and `left out by --limit`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..atomic import atomic_writer
+from ..outcomes import Recorded
+from ..scores.reducers import PassAtK, estimate_pass_at_k
+from ..scores.registry import reducer_of
+from .files import safe_name
+
+if TYPE_CHECKING:
+    from ..store import PlannedItem, RunStore
+
+FAILURES = ("fail", "timeout", "memory", "output", "violation", "crash", "missed")
+"""How a trial can miss: the sandbox's words, and `missed` where no program was run."""
+
+NO_ANSWER = ("error", "skipped", "not_run")
+_LEFT_OUT = "left out by --limit"
+_NOT_RUN = Recorded("not_run")
+
+
+@dataclass(slots=True)
+class Problem:
+    """What the trials of one problem came to.
+
+    Attributes:
+        tests: how many tests a program for it is put to; None where its dataset does not count.
+        tests_available: how many its dataset holds; likewise.
+        counts: trials by `passed`, one of `FAILURES`, or one of `NO_ANSWER`.
+    """
+
+    id: str
+    tests: int | None = None
+    tests_available: int | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n(self) -> int:
+        """Trials that were judged."""
+        return self.counts.total() - sum(self.counts[word] for word in NO_ANSWER)
+
+    def take(self, recorded: Recorded) -> None:
+        """Count one trial."""
+        word = recorded.status
+        if word == "missed":
+            told = recorded.reason.partition(":")[0]
+            word = told if told in FAILURES else "missed"
+        self.counts[word] += 1
+
+
+def write_problems(
+    folder: Path, store: RunStore, outcomes: Mapping[str, Recorded]
+) -> tuple[Path, ...]:
+    """Write the file of every checkpoint and benchmark that is scored by pass@k.
+
+    Args:
+        outcomes: what items came to, by node id.
+
+    Raises:
+        CkptbenchError: a file cannot be written.
+    """
+    tables: dict[tuple[str, str], list[tuple[dict[str, Any], list[Problem]]]] = {}
+    for number, facts in enumerate(store.groups()):
+        if isinstance(reducer_of(facts["reducer"]), PassAtK):
+            problems = list(_problems(store.answered(number), outcomes))
+            key = facts["checkpoint"], facts["benchmark"]
+            tables.setdefault(key, []).append((facts, problems))
+    paths = []
+    for (checkpoint, benchmark), groups in tables.items():
+        path = folder / f"{safe_name(checkpoint)}_{safe_name(benchmark)}_problems.csv"
+        with atomic_writer(path) as file:
+            csv.writer(file, lineterminator="\n").writerows(_rows(groups))
+        paths.append(path)
+    return tuple(paths)
+
+
+def _problems(
+    answered: Iterable[tuple[PlannedItem, str, str | None]], outcomes: Mapping[str, Recorded]
+) -> Iterable[Problem]:
+    """The problems of a group, by id."""
+    found: dict[str, Problem] = {}
+    for item, fields, _ in answered:
+        problem = found.get(item.id)
+        if problem is None:
+            problem = found[item.id] = Problem(item.id, *_tests(fields))
+        problem.take(outcomes.get(item.nodeid, _NOT_RUN))
+    return sorted(found.values(), key=lambda problem: _natural(problem.id))
+
+
+def _tests(fields: str) -> tuple[int | None, int | None]:
+    if '"tests_available"' not in fields:
+        return None, None
+    values = json.loads(fields)
+    return len(values["tests"]), values["tests_available"]
+
+
+def _natural(name: str) -> list[str | int]:
+    """Orders `HumanEval/9` before `HumanEval/10`."""
+    parts = re.split(r"([0-9]+)", name)  # every second one is a number
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def _rows(groups: Sequence[tuple[dict[str, Any], list[Problem]]]) -> Iterable[list[Any]]:
+    ks = sorted({k for facts, _ in groups for k in facts["reducer"]["at"]})
+    counted = [*FAILURES, *NO_ANSWER]
+    yield [
+        *("protocol", "problem", "n", "c"),
+        *(f"pass@{k}" for k in ks),
+        *counted,
+        *("tests", "tests_available", "remark"),
+    ]
+    for facts, problems in groups:
+        for problem in problems:
+            n, c = problem.n, problem.counts["passed"]
+            yield [
+                *(facts["protocol"], problem.id, n, c),
+                *("" if (value := estimate_pass_at_k(n, c, k)) is None else value for k in ks),
+                *(problem.counts[word] for word in counted),
+                *(problem.tests, problem.tests_available, _remark(problem, ks)),
+            ]
+        for name in facts.get("left_out", ()):
+            nothing = [*[""] * len(ks), *[0] * len(counted), "", ""]
+            yield [facts["protocol"], name, 0, 0, *nothing, _LEFT_OUT]
+
+
+def _remark(problem: Problem, ks: Sequence[int]) -> str:
+    missing = [f"pass@{k}" for k in ks if k > problem.n]
+    if not missing:
+        return ""
+    trials = "1 trial" if problem.n == 1 else f"{problem.n} trials"
+    return f"{' '.join(missing)} does not exist for {trials}"
