@@ -1,0 +1,1 @@
+"""What the checkpoints of training runs, measured, say together: pure functions over outcomes."""

@@ -1,0 +1,232 @@
+"""Two measured checkpoints in one metric: paired where both hold samples, unpaired otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..gate.comparison import (
+    compare_composite,
+    compare_paired,
+    compare_point,
+    compare_unpaired,
+)
+from ..gate.decide import DEFAULT_ALPHA, DEFAULT_TOLERANCE
+from ..gate.verdict import Comparison
+from ..scores.composite import DEFAULT_WEIGHTS, METRIC
+from ..scores.intervals import proportion_standard_error
+from ..scores.score import SampleValues, Score
+from .conclusions import Answer
+from .measurement import BenchmarkMeasurement, Measurement
+
+# A difference of exactly the tolerance is within it, however its last digit was rounded.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What conclusions are drawn with.
+
+    Attributes:
+        alpha: chance of telling apart what is equal, in one question about one metric.
+        tolerance: change that matters, as a fraction, by metric, and by `*` for all others.
+        seed: of the random sign flips.
+        weights: of the composite, by metric.
+    """
+
+    alpha: float = DEFAULT_ALPHA
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+
+    def tolerance_of(self, metric: str) -> float:
+        """The one given for the metric, the one given for `*`, 1.0 %p."""
+        return self.tolerance.get(metric, self.tolerance.get("*", DEFAULT_TOLERANCE))
+
+
+def benchmarks_of(
+    measurement: Measurement, metric: str, weights: Mapping[str, float]
+) -> tuple[BenchmarkMeasurement, ...]:
+    """The headline benchmarks that a metric, or each part of the composite, was measured in."""
+    wanted = {name for name, weight in weights.items() if weight} if metric == METRIC else {metric}
+    return tuple(
+        bench
+        for bench in measurement.primary_benchmarks()
+        if any(score.metric in wanted for score in bench.scores)
+    )
+
+
+def protocols_of(
+    measurement: Measurement, metric: str, weights: Mapping[str, float]
+) -> Mapping[str, str]:
+    """Protocol by benchmark of a metric, of those that state one."""
+    held = benchmarks_of(measurement, metric, weights)
+    return {bench.benchmark: bench.protocol for bench in held if bench.protocol}
+
+
+def compare(
+    metric: str,
+    current: Measurement,
+    baseline: Measurement,
+    settings: Settings,
+    *,
+    choices: int = 1,
+    sides: int = 2,
+) -> Comparison | None:
+    """Compare two checkpoints in a metric or, by its name, the composite.
+
+    Args:
+        choices: comparisons that this one stands among; `detectable_drop` is that of a test at
+            alpha divided by it, and by `sides`.
+        sides: 2 when the test is two-sided, 1 when only "worse?" is asked.
+
+    Returns:
+        `current - baseline`: paired when both hold samples, and then None when they have none in
+        common, for those are two different benchmarks. Otherwise unpaired, or a point comparison
+        when either side has no standard error. None when a side has no value or when the two
+        were asked under different protocols.
+    """
+    now, then = current.score(metric), baseline.score(metric)
+    if now is None or then is None or now.value is None or then.value is None:
+        return None
+    if clash(metric, current, baseline, settings.weights):
+        return None
+    level = settings.alpha / max(1, choices) / sides
+    if metric == METRIC:
+        ours, theirs = (_tables(side, settings.weights) for side in (current, baseline))
+        if ours and theirs:
+            columns = {name: _column(t, name) for t in theirs for name in t.metrics}
+            return compare_composite(
+                metric, settings.weights, ours, columns, alpha=level, seed=settings.seed
+            )
+        return _compare_numbers(metric, now, then, level)
+    table, other = current.table_of(metric), baseline.table_of(metric)
+    if table is None or other is None:
+        return _compare_numbers(metric, now, then, level)
+    clusters = dict(zip(table.samples, table.clusters, strict=True))
+    return compare_paired(
+        metric,
+        _column(table, metric),
+        _column(other, metric),
+        clusters,
+        alpha=level,
+        seed=settings.seed,
+    )
+
+
+def clash(
+    metric: str, left: Measurement, right: Measurement, weights: Mapping[str, float]
+) -> tuple[str, str] | None:
+    """The two protocols that forbid a comparison; None when nothing does."""
+    ours, theirs = (protocols_of(side, metric, weights) for side in (left, right))
+    for benchmark in sorted(ours.keys() & theirs.keys()):
+        if ours[benchmark] != theirs[benchmark]:
+            return ours[benchmark], theirs[benchmark]
+    return None
+
+
+def standard_error_of(score: Score) -> float | None:
+    """The stated standard error, else that of a proportion over n independent samples.
+
+    None without an n, for a composite and any value that is no share, and where samples are known
+    to be clustered: their error is larger, and by how much is not known.
+    """
+    if score.standard_error is not None or score.value is None or score.metric == METRIC:
+        return score.standard_error
+    if not score.share or not 0 <= score.value <= 1 or 0 < score.clusters < score.n:
+        return None
+    return proportion_standard_error(score.value, score.n)
+
+
+def told_apart(comparison: Comparison | None, p_value: float | None, alpha: float) -> bool:
+    """Whether the corrected p is at most alpha and the 95% interval excludes zero."""
+    if comparison is None or p_value is None or p_value > alpha:
+        return False
+    low, high = comparison.interval or (comparison.difference, comparison.difference)
+    return low > 0 or high < 0
+
+
+def answer(
+    comparison: Comparison | None, p_value: float | None, alpha: float, tolerance: float
+) -> Answer:
+    """`yes` when told apart; `no` only when n could have seen a difference of the tolerance."""
+    if told_apart(comparison, p_value, alpha):
+        return "yes"
+    return "no" if rules_out(comparison, tolerance) else "cannot tell"
+
+
+def rules_out(comparison: Comparison | None, tolerance: float) -> bool:
+    """Whether a difference beyond the tolerance would have been seen, and is not there."""
+    if comparison is None or not could_see(comparison, tolerance):
+        return False
+    return abs(comparison.difference) <= tolerance + _ROUNDING
+
+
+def could_see(comparison: Comparison, tolerance: float) -> bool:
+    """Whether 80% power finds a difference of the tolerance, at the level of the comparison."""
+    drop = comparison.detectable_drop
+    return drop is not None and drop <= tolerance + _ROUNDING
+
+
+def corrected(comparison: Comparison | None, choices: int) -> float | None:
+    """Bonferroni's correction: the two-sided p times the number of choices, at most 1."""
+    if comparison is None or comparison.p_value is None:
+        return None
+    return min(1.0, comparison.p_value * choices)
+
+
+def highest(metric: str, checkpoints: Sequence[Measurement]) -> Measurement:
+    """The checkpoint with the highest value; of equal ones the earliest.
+
+    Args:
+        checkpoints: at least one, each with a value of the metric.
+    """
+    # Composites of equal parts may differ in their last digit: that is no difference.
+    return max(checkpoints, key=lambda each: round(value_of(metric, each), 12))
+
+
+def value_of(metric: str, measurement: Measurement) -> float:
+    """The value of a metric that is known to have one.
+
+    Raises:
+        ValueError: it has none.
+    """
+    score = measurement.score(metric)
+    if score is None or score.value is None:
+        raise ValueError(f"{measurement.name} has no value of {metric}")
+    return score.value
+
+
+def _compare_numbers(metric: str, now: Score, then: Score, level: float) -> Comparison:
+    errors = standard_error_of(now), standard_error_of(then)
+    current, baseline = now.value or 0.0, then.value or 0.0
+    if None in errors:
+        return compare_point(metric, current, baseline)
+    return compare_unpaired(
+        metric,
+        current,
+        errors[0],
+        now.n,
+        baseline,
+        baseline_error=errors[1],
+        baseline_n=then.n,
+        alpha=level,
+    )
+
+
+def _tables(measurement: Measurement, weights: Mapping[str, float]) -> tuple[SampleValues, ...]:
+    """The tables of the composite's parts; empty unless each benchmark holds one."""
+    held = benchmarks_of(measurement, METRIC, weights)
+    tables = tuple(bench.table for bench in held if bench.table is not None)
+    return tables if len(tables) == len(held) else ()
+
+
+def _column(table: SampleValues, metric: str) -> dict[str, float]:
+    """A metric's value by sample hash, of the samples that have one."""
+    values = table.values[:, table.metrics.index(metric)]
+    if np.isfinite(values).all():
+        return dict(zip(table.samples, values.tolist(), strict=True))
+    pairs = zip(table.samples, values.tolist(), strict=True)
+    return {sample: value for sample, value in pairs if np.isfinite(value)}

@@ -1,0 +1,101 @@
+"""A checkpoint, measured: what every conclusion about a training run is drawn from.
+
+The values know nothing of where they were read: a session's own run folder, another tool's
+result file, a table of numbers. What a source does not state is None or empty, and the
+conclusions say what they cannot say without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..scores.score import SampleValues, Score
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkMeasurement:
+    """One benchmark under one protocol.
+
+    Attributes:
+        benchmark: name, such as `real`.
+        protocol: name, such as `real/whole-word`; empty where the source states none.
+        primary: whether its metrics are the benchmark's headline ones (gated, in the composite).
+        scores: one for each metric.
+        table: each sample's values; None where the source holds only numbers. With it,
+            comparisons are paired.
+        dataset: content hash of the planned samples; empty where the source states none.
+        incomplete: why the scores are not of every planned sample; empty when they are.
+    """
+
+    benchmark: str
+    protocol: str
+    primary: bool
+    scores: tuple[Score, ...]
+    table: SampleValues | None = None
+    dataset: str = ""
+    incomplete: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One checkpoint.
+
+    Attributes:
+        name: short name, such as `checkpoint-655`.
+        run: the training run, or the family, it belongs to: the folder it lies in. Empty where
+            the source states none.
+        step: optimizer steps it was trained for.
+        epoch: passes over the training data it was trained for.
+        seq_len: tokens of a sequence.
+        benchmarks: one for each protocol.
+        composite: the weighted mean, made with `weights`.
+        source: file or folder the values were read from, for messages.
+        spec: what was given as `--checkpoint`.
+        fingerprint: content hash of weights, config and tokenizer.
+        facts: what else the source states of it (validation loss, settings), scalars by name.
+        printed_composite: a composite that the source states of its own; it is only compared
+            with the one made here.
+    """
+
+    name: str
+    run: str = ""
+    step: int | None = None
+    epoch: float | None = None
+    seq_len: int | None = None
+    benchmarks: tuple[BenchmarkMeasurement, ...] = ()
+    composite: Score | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    spec: str = ""
+    fingerprint: str = ""
+    facts: Mapping[str, Scalar] = field(default_factory=dict)
+    printed_composite: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned sample of every benchmark was scored or left out by rule."""
+        return not any(bench.incomplete for bench in self.benchmarks)
+
+    def primary_benchmarks(self) -> tuple[BenchmarkMeasurement, ...]:
+        """Those whose metrics are the headline ones."""
+        return tuple(bench for bench in self.benchmarks if bench.primary)
+
+    def score(self, metric: str) -> Score | None:
+        """A headline metric's score, or the composite's by its name; None if not measured."""
+        if self.composite is not None and metric == self.composite.metric:
+            return self.composite
+        for bench in self.primary_benchmarks():
+            for score in bench.scores:
+                if score.metric == metric:
+                    return score
+        return None
+
+    def table_of(self, metric: str) -> SampleValues | None:
+        """The samples' values that a headline metric was folded from; None if not known."""
+        for bench in self.primary_benchmarks():
+            if any(score.metric == metric for score in bench.scores):
+                return bench.table
+        return None

@@ -1,0 +1,122 @@
+"""What could not be said, or only with a reservation, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ..gate.verdict import Comparison
+from ..reports.words import count, listed
+from ..scores.composite import METRIC
+from .composites import BOUND
+from .conclusions import RunConclusions, RunsCompared
+from .measurement import Measurement
+from .taking_part import LeftOut
+
+_NAMES_SHOWN = 8
+
+
+def repeated_notes(repeated: Sequence[Measurement]) -> Iterator[str]:
+    """Checkpoints that were measured more than once."""
+    if repeated:
+        names = listed(dict.fromkeys(_in_run(each.run, each.name) for each in repeated))
+        yield f"measured more than once, the last result counts: {names}"
+
+
+def left_out_notes(left_out: Iterable[tuple[str, LeftOut]]) -> Iterator[str]:
+    """Checkpoints that took no part in a conclusion, one note for each reason.
+
+    Args:
+        left_out: each with the name of its run.
+    """
+    metrics: dict[tuple[str, str, str], list[str]] = {}
+    for run, each in left_out:
+        metrics.setdefault((run, each.name, each.reason), []).append(each.metric)
+    names: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    for (run, name, reason), of in metrics.items():
+        names.setdefault((run, tuple(of), reason), []).append(name)
+    for (run, held, reason), those in names.items():
+        what = _in_run(run, listed(those, _NAMES_SHOWN))
+        yield f"left out of {', '.join(held)}: {what}: {reason}"
+
+
+def composite_notes(
+    given: Sequence[Measurement], made: Sequence[Measurement], weights: Mapping[str, float]
+) -> Iterator[str]:
+    """How the composites came about, where that limits what they say."""
+    again = sum(
+        old.composite is not None
+        and old.composite.value is not None
+        and new.composite is not old.composite
+        for old, new in zip(given, made, strict=True)
+    )
+    if again:
+        formula = " + ".join(f"{weight:g} x {name}" for name, weight in weights.items() if weight)
+        yield f"{count(again)} composites were made with other weights, and again with {formula}"
+    scores = [each.composite for each in made if each.composite is not None]
+    if any(score.method == BOUND for score in scores):
+        yield (
+            "the standard error of a composite of numbers is an upper bound: metrics of one "
+            "benchmark share its samples, and how far is not known without them"
+        )
+    if scores and all(score.value is None for score in scores):
+        yield f"there is no composite: {listed(dict.fromkeys(score.reason for score in scores))}"
+
+
+def number_notes(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
+    """Comparisons that are less sharp than the samples would make them, or not tested at all."""
+    kinds = {comparison.kind for comparison in _comparisons(runs, compared)}
+    if "unpaired" in kinds:
+        yield (
+            "comparisons are unpaired where a source holds numbers only: checkpoints asked the "
+            "same samples are told apart by smaller differences when the samples are kept"
+        )
+    if "point" in kinds:
+        yield "differences are not tested where a source states no n and no standard error"
+
+
+def epoch_notes(every_epoch: bool) -> Iterator[str]:
+    """That curves were not compared all along."""
+    if not every_epoch:
+        yield "so many runs are compared at the last epoch that both have only, and by their best"
+
+
+def partial_notes(runs: Sequence[RunConclusions]) -> Iterator[str]:
+    """Checkpoints of one run that were not asked the same samples."""
+    for run in runs:
+        for best in run.best:
+            if best.metric == METRIC:
+                continue
+            scores = {each.name: each.score(best.metric) for each in run.measurements}
+            held = {name: score.n for name, score in scores.items() if score is not None}
+            alien = [rival.name for rival in best.rivals if rival.comparison is None]
+            if alien:
+                yield (
+                    f"not compared with {_in_run(run.run, best.best)} in {best.metric}, for want "
+                    f"of a common sample: {listed(alien, _NAMES_SHOWN)}"
+                )
+            partly = [
+                f"{rival.name} ({count(figures.n)} of {count(most)})"
+                for rival in best.rivals
+                if (figures := rival.comparison) is not None
+                and figures.kind == "paired"
+                and figures.n is not None
+                and figures.n < (most := max(held[rival.name], held[best.best]))
+            ]
+            if partly:
+                yield (
+                    f"compared with {_in_run(run.run, best.best)} in {best.metric} over common "
+                    f"samples only: {listed(partly, _NAMES_SHOWN)}"
+                )
+
+
+def _comparisons(
+    runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]
+) -> Iterator[Comparison]:
+    for run in runs:
+        for best in run.best:
+            yield from (r.comparison for r in best.rivals if r.comparison is not None)
+    yield from (row.comparison for row in compared if row.comparison is not None)
+
+
+def _in_run(run: str, name: str) -> str:
+    return f"{run}: {name}" if run else name

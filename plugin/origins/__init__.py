@@ -1,0 +1,1 @@
+"""Reading results, ours and other tools', into measurements: one module an origin."""

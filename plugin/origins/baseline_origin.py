@@ -1,0 +1,67 @@
+"""A baseline file of ours, read as a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..curves.measurement import BenchmarkMeasurement, Measurement
+from ..gate.baseline_file import load
+from ..gate.baseline_values import BaselineBenchmark
+from ..scores.composite import METRIC
+from ..scores.score import SampleValues, Score
+from .result import Result
+from .stated import epoch_of, stated_score, step_of
+
+
+def read_baseline(path: Path) -> Result:
+    """Read a baseline file.
+
+    It keeps the outcomes of every sample and not their clusters: each sample is its own. A
+    comparison takes the clusters of the other side where that knows them.
+
+    Raises:
+        CkptbenchError: it is no baseline of this version.
+    """
+    baseline = load(path)
+    seq_len = baseline.settings.get("seq_len")
+    composite = baseline.composite
+    measurement = Measurement(
+        name=baseline.checkpoint,
+        step=step_of(baseline.checkpoint),
+        epoch=epoch_of(baseline.checkpoint),
+        seq_len=seq_len if isinstance(seq_len, int) else None,
+        benchmarks=tuple(_benchmark(held) for held in baseline.benchmarks.values()),
+        composite=_composite(composite.value) if composite else None,
+        weights=composite.weights if composite else {},
+        source=str(path),
+        fingerprint=baseline.fingerprint,
+        facts={k: v for k, v in baseline.settings.items() if k != "seq_len"},
+    )
+    return Result(path, "ckptbench", (measurement,))
+
+
+def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
+    scores = tuple(
+        stated_score(
+            metric,
+            score.value,
+            n=score.n if score.n is not None else held.n,
+            standard_error=score.standard_error,
+        )
+        for metric, score in held.scores.items()
+    )
+    table = None
+    if held.outcomes:
+        samples = tuple(sorted(held.outcomes))
+        rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
+        table = SampleValues(held.metrics, samples, samples, np.array(rows, dtype=np.float64))
+    return BenchmarkMeasurement(
+        held.benchmark, held.protocol, held.primary, scores, table, held.dataset
+    )
+
+
+def _composite(value: float | None) -> Score:
+    reason = "a baseline keeps no standard error of its composite"
+    return Score(METRIC, value, 0, 0, reason=reason)

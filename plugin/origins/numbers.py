@@ -1,0 +1,99 @@
+"""Files of numbers: `{"model", "results": {task: {metric, metric_stderr}}}`, or bare ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..curves.composites import with_composite
+from ..curves.measurement import BenchmarkMeasurement, Measurement
+from ..errors import CkptbenchError
+from ..gate.numbers_file import read_bare_numbers
+from ..scores.composite import DEFAULT_WEIGHTS
+from ..scores.score import Score
+from .result import Result
+from .stated import (
+    fraction,
+    is_number,
+    read_object,
+    run_of,
+    stated_score,
+    step_of,
+)
+
+_ENDING = "_stderr"
+_COUNTS = ("n", "n_samples", "samples")
+
+
+def read_numbers_file(path: Path) -> Result:
+    """Read numbers by task, or bare numbers by metric (`{"real@1": 0.6778, "n": 2400}`).
+
+    A task's metrics are named `TASK METRIC`; its `n` may stand among them. A bare metric belongs
+    to the benchmark before its `@`.
+
+    Raises:
+        CkptbenchError: a value is no fraction, or there is none.
+    """
+    content = read_object(path)
+    if "results" in content:
+        return _by_task(content, path)
+    bare = read_bare_numbers(content, str(path)).benchmarks[""].scores
+    by_benchmark: dict[str, list[Score]] = defaultdict(list)
+    for metric, held in bare.items():
+        score = stated_score(metric, held.value, n=held.n, standard_error=held.standard_error)
+        by_benchmark[metric.partition("@")[0]].append(score)
+    return _result(path, path.stem, by_benchmark)
+
+
+def _by_task(content: Mapping[str, Any], path: Path) -> Result:
+    results = content["results"]
+    if not isinstance(results, Mapping) or not results:
+        raise CkptbenchError("'results' holds no numbers by task", where=str(path))
+    by_task: dict[str, list[Score]] = {}
+    for task, numbers in results.items():
+        where = f"{path}: results -> {task}"
+        if not isinstance(numbers, Mapping):
+            raise CkptbenchError(
+                f"is {numbers!r}, not an object of metrics",
+                where=where,
+                remedy='Write {"results": {"hellaswag": {"acc": 0.51, "acc_stderr": 0.005}}}.',
+            )
+        by_task[task] = _scores(task, numbers, where)
+    if not any(by_task.values()):
+        raise CkptbenchError("'results' holds no metric", where=str(path))
+    return _result(path, str(content.get("model") or path.stem), by_task)
+
+
+def _scores(task: str, numbers: Mapping[str, Any], where: str) -> list[Score]:
+    n = next((numbers[key] for key in _COUNTS if key in numbers), None)
+    if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
+        raise CkptbenchError(f"'n' is {n!r}, not a whole number from 1", where=where)
+    scores = []
+    for metric, value in numbers.items():
+        if metric in _COUNTS or metric.endswith(_ENDING) or not is_number(value):
+            continue
+        error = numbers.get(f"{metric}{_ENDING}")
+        stated = float(error) if is_number(error) and error >= 0 else None
+        share = fraction(numbers, metric, where)
+        scores.append(stated_score(f"{task} {metric}", share, n=n, standard_error=stated))
+    return scores
+
+
+def _result(path: Path, model: str, scores: Mapping[str, list[Score]]) -> Result:
+    benchmarks = tuple(
+        BenchmarkMeasurement(name, "", True, tuple(found))
+        for name, found in scores.items()
+        if found
+    )
+    measurement = Measurement(
+        name=model.rstrip("/").rpartition("/")[2] or model,
+        run=run_of(model),
+        step=step_of(model),
+        benchmarks=benchmarks,
+        source=str(path),
+        spec=model,
+    )
+    measurement = with_composite(measurement, DEFAULT_WEIGHTS)
+    return Result(path, "numbers", (measurement,))

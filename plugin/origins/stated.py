@@ -1,0 +1,117 @@
+"""Scores of sources that state numbers and hold no samples."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from ..errors import CkptbenchError
+from ..scores.intervals import normal_interval, proportion_standard_error, wilson_interval
+from ..scores.score import Score
+
+NO_N = "n is not stated"
+
+
+def stated_score(
+    metric: str,
+    value: float | None,
+    *,
+    n: int | None = None,
+    standard_error: float | None = None,
+    share: bool = True,
+) -> Score:
+    """A score as far as a source states it.
+
+    A standard error that is not stated is that of a proportion over n independent samples, and
+    the interval is Wilson's. With a stated one the interval is the normal one, kept within 0 and 1.
+
+    Args:
+        value: a fraction from 0 to 1 (any number when it is no share), or None when the source
+            has none.
+        n: samples it was computed over; None where the source does not state it, which is kept
+            as 0.
+        share: as in `Score`.
+    """
+    count = n or 0
+    if value is None:
+        return Score(metric, None, count, count, reason="the source states no value", share=share)
+    if standard_error is not None:
+        low, high = normal_interval(value, standard_error)
+        interval = (max(low, 0.0), min(high, 1.0)) if share else (low, high)
+        return Score(metric, value, count, count, standard_error, interval, "normal", share=share)
+    if not count or not share:
+        reason = NO_N if not count else "its standard error is not stated"
+        return Score(metric, value, count, count, reason=reason, share=share)
+    error = proportion_standard_error(value, count)
+    return Score(metric, value, count, count, error, wilson_interval(value, count), "wilson")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object a file holds.
+
+    Raises:
+        CkptbenchError: it cannot be read, or holds something else; names the file and the place.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise CkptbenchError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise CkptbenchError(f"is not UTF-8 text (byte {error.start})", where=str(path)) from None
+    except json.JSONDecodeError as error:
+        raise CkptbenchError(
+            f"is not JSON, or was cut off: {error.msg}",
+            where=f"{path}:{error.lineno}:{error.colno}",
+            remedy="Copy the file again, or make it again.",
+        ) from None
+    if not isinstance(content, dict):
+        raise CkptbenchError(f"is a JSON {type(content).__name__}, not an object", where=str(path))
+    return content
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Whether a JSON value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def fraction(content: Mapping[str, Any], key: str, where: str) -> float | None:
+    """A share that an object holds under a key; None where it is null or missing.
+
+    Raises:
+        CkptbenchError: it is no number from 0 to 1.
+    """
+    value = content.get(key)
+    if value is None:
+        return None
+    if not is_number(value) or not 0 <= value <= 1:
+        looks = " (a percentage?)" if is_number(value) and 1 < value <= 100 else ""
+        raise CkptbenchError(
+            f"{key!r} is {value!r}, not a fraction from 0 to 1{looks}",
+            where=where,
+            remedy="Scores are fractions: write 0.6778, not 67.78.",
+        )
+    return float(value)
+
+
+def step_of(name: str) -> int | None:
+    """Optimizer steps as a checkpoint's name tells them: `checkpoint-655`, `step_1000.pt`."""
+    found = re.search(r"(?:checkpoint|step|iter|global_step|ckpt)[-_]?(\d+)(?!\d)", name)
+    return int(found[1]) if found and "epoch" not in name else None
+
+
+def epoch_of(name: str) -> float | None:
+    """Epochs as a checkpoint's name tells them: `checkpoint_epoch_3.pt`."""
+    found = re.search(r"epoch[-_=]?(\d+(?:\.\d+)?)", name)
+    return float(found[1]) if found else None
+
+
+def run_of(spec: str) -> str:
+    """The training run of a checkpoint: the folder it lies in; empty where that is not told."""
+    if "://" in spec:
+        return ""
+    parts = [part for part in re.split(r"[/\\]+", spec) if part not in ("", ".", "..")]
+    return parts[-2] if len(parts) > 1 else ""
