@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,13 +26,15 @@ from .results import (
     Coverage,
     DatasetInfo,
     Flip,
+    Given,
 )
 from .samples import content_hash
 from .scores.composite import DEFAULT_WEIGHTS, composite
-from .scores.fold import TrialValue, fold, tabulate
+from .scores.fold import TrialValue, fold, only, tabulate, trials_per_sample
 from .scores.registry import reducer_of
 from .scores.score import SampleValues
 from .store import PlannedItem, RunStore
+from .sweep.subjects import subjects
 
 ERRORS_KEPT = 20
 # How the reasons begin that say: this model's vocabulary cannot spell the answer.
@@ -106,6 +108,7 @@ def fold_run(
     *,
     created: str,
     version: str,
+    amend: Callable[[CheckpointResult], CheckpointResult] | None = None,
 ) -> FoldedRun:
     """Fold a run's outcomes into scores and verdicts.
 
@@ -114,6 +117,7 @@ def fold_run(
         baseline: what to compare with.
         created: ISO 8601 time, for the baselines made.
         version: of ckptbench, likewise.
+        amend: makes a checkpoint's result what other code says of its answers.
     """
     groups = [_GroupFold(facts) for facts in store.groups()]
     for item in store.plan():
@@ -125,15 +129,19 @@ def fold_run(
         if group.statuses:
             by_checkpoint[group.facts["checkpoint"]].append(number)
     results, baselines, notes = [], {}, []
+    said_of: dict[str, list[str]] = {}
     for name, numbers in by_checkpoint.items():
         folded = _Checkpoint(name, [groups[n] for n in numbers], [work.get(n) for n in numbers])
         result = folded.result(engines.get(name, {}), options, baseline)
+        result = result if amend is None else amend(result)
         results.append(result)
-        engine_notes = engines.get(name, {}).get("notes", [])
-        notes += [*(f"{name}: {note}" for note in engine_notes), *folded.notes]
+        for note in engines.get(name, {}).get("notes", []):
+            said_of.setdefault(note, []).append(name)
+        notes += folded.notes
         if all(bench.coverage.complete for bench in result.benchmarks):
             baselines[name] = folded.as_baseline(result, options, created, version)
     errors = tuple(line for group in groups for line in group.errors)
+    notes = [f"{subjects(names, len(results))}: {note}" for note, names in said_of.items()] + notes
     return FoldedRun(tuple(results), baselines, tuple(dict.fromkeys(notes)), errors)
 
 
@@ -150,7 +158,11 @@ class _Checkpoint:
         self.groups = groups
         self.work = [entry or (0.0, 0, 0) for entry in work]
         self.tables = [
-            tabulate(g.trials, reducer_of(g.facts["reducer"]), g.facts["benchmark"]) for g in groups
+            only(
+                tabulate(g.trials, reducer_of(g.facts["reducer"]), g.facts["benchmark"]),
+                g.facts.get("metrics"),
+            )
+            for g in groups
         ]
         self.scores = [fold(table) for table in self.tables]
         self.coverages = [
@@ -168,14 +180,20 @@ class _Checkpoint:
                 g.facts["primary"],
                 table,
                 scores,
-                _why_incomplete(coverage),
+                why_incomplete(coverage),
             )
             for g, table, scores, coverage in zip(
                 self.groups, self.tables, self.scores, self.coverages, strict=True
             )
         ]
         verdicts = self._verdicts(measured, options, baseline)
-        settings = engine.get("settings", {})
+        # What a group adds to the engine's: how long its programs may run, say.
+        settings = {
+            name: value
+            for source in (engine, *(group.facts for group in self.groups))
+            for name, value in source.get("settings", {}).items()
+        }
+        self._note_uneven_trials()
         if baseline is not None:
             self._note_comparison(measured, settings, baseline)
         return CheckpointResult(
@@ -192,7 +210,36 @@ class _Checkpoint:
             seconds=sum(seconds for seconds, _, _ in self.work),
             asked=sum(asked for _, asked, _ in self.work),
             reused=sum(reused for _, _, reused in self.work),
+            **self._place_in_training(engine.get("facts", {}), options.steps_per_epoch),
         )
+
+    def _place_in_training(
+        self, stated: Mapping[str, Any], steps_per_epoch: int | None
+    ) -> dict[str, Any]:
+        """The run, step, epoch and facts of the checkpoint.
+
+        What the file states that was loaded goes before what its name says, and either before
+        an epoch made of the step.
+        """
+        known = self.groups[0].facts
+        step = known.get("step")
+        step = stated.get("step") if step is None else step
+        epoch = stated.get("epoch", known.get("epoch"))
+        if epoch is None and step is not None and steps_per_epoch:
+            epoch = step / steps_per_epoch
+        facts = {**known.get("facts", {}), **stated}
+        return {
+            "run": known.get("run", ""),
+            "step": step,
+            "epoch": epoch,
+            "facts": {n: v for n, v in facts.items() if n not in ("step", "epoch")},
+        }
+
+    def _note_uneven_trials(self) -> None:
+        for group in self.groups:
+            fewest, most = trials_per_sample(group.trials) or (0, 0)
+            if fewest != most:
+                self.notes.append(f"{group.facts['protocol']}: {fewest} to {most} trials a sample")
 
     def _verdicts(
         self, measured: Sequence[Measured], options: Options, baseline: Baseline | None
@@ -249,6 +296,7 @@ class _Checkpoint:
             flips=_flips(measured, group.nodeids, baseline),
             errors=tuple(group.errors[:ERRORS_KEPT]),
             seconds=self.work[place][0],
+            given={name: Given(**given) for name, given in facts.get("asked", {}).items()},
         )
 
     def _composite(
@@ -270,7 +318,10 @@ class _Checkpoint:
     def as_baseline(
         self, result: CheckpointResult, options: Options, created: str, version: str
     ) -> Baseline:
-        """This checkpoint's result as what later ones are compared with."""
+        """This checkpoint's result as what later ones are compared with.
+
+        Results that were joined to it behind those of its groups hold no samples: they stay out.
+        """
         benchmarks = {
             bench.protocol: baseline_benchmark(
                 bench.benchmark,
@@ -285,7 +336,7 @@ class _Checkpoint:
                     if metric in table.metrics
                 },
             )
-            for bench, table in zip(result.benchmarks, self.tables, strict=True)
+            for bench, table in zip(result.benchmarks, self.tables, strict=False)
         }
         whole = None
         if result.composite is not None:
@@ -302,7 +353,8 @@ class _Checkpoint:
         )
 
 
-def _why_incomplete(coverage: Coverage) -> str:
+def why_incomplete(coverage: Coverage) -> str:
+    """What a coverage lacks: `3 of 1,600 samples are errors`; empty when it is complete."""
     parts = []
     if coverage.errors:
         parts.append(f"{coverage.errors:,} of {coverage.planned:,} samples are errors")

@@ -75,6 +75,19 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A setting that is no default, and who gave it.
+
+    Attributes:
+        value: as it was given.
+        source: `command line`, or the file and the place in it.
+    """
+
+    value: Scalar
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class BenchmarkResult:
     """One checkpoint's result in one benchmark under one protocol.
 
@@ -87,6 +100,7 @@ class BenchmarkResult:
         flips: samples that changed at the first metric, lost ones first.
         errors: one line for each of the first errors: the item and its reason.
         seconds: wall time spent answering.
+        given: settings of this benchmark that are no defaults, such as `limit`.
     """
 
     benchmark: str
@@ -99,6 +113,7 @@ class BenchmarkResult:
     flips: tuple[Flip, ...] = ()
     errors: tuple[str, ...] = ()
     seconds: float = 0.0
+    given: Mapping[str, Given] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +143,11 @@ class CheckpointResult:
         baseline: the baseline it was compared with; empty without one.
         asked: requests the model answered in this session.
         reused: requests answered from the run store.
+        run: the training run it belongs to: the name of the folder it lies in; empty where the
+            checkpoint is no place on a disk.
+        step: optimizer steps it was trained for; None where nothing states them.
+        epoch: passes over the training data it was trained for; likewise.
+        facts: what else the checkpoint states of its training, such as `val_loss`.
     """
 
     name: str
@@ -140,6 +160,10 @@ class CheckpointResult:
     seconds: float = 0.0
     asked: int = 0
     reused: int = 0
+    run: str = ""
+    step: int | None = None
+    epoch: float | None = None
+    facts: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +183,11 @@ class Summary:
             asks one of them: `--checkpoint=demo-mlm`, `--real-data=boolq.jsonl`. When empty,
             reports name the checkpoints.
         baseline_written: file that `--update-baseline` wrote; empty when it wrote none.
+        unwritten: what could not be written of the run's reports, one sentence each; what was
+            measured is on disk all the same.
+        given: options of the session that are no defaults.
+        drawing: options that decide how answers are drawn, by name: `seed`, `num_samples`,
+            `temperature`, `top_p`, `max_tokens`. Empty when it is not known.
     """
 
     run_id: str
@@ -172,4 +201,7 @@ class Summary:
     notes: tuple[str, ...] = ()
     rerun_options: tuple[str, ...] = ()
     baseline_written: str = ""
+    unwritten: tuple[str, ...] = ()
+    drawing: Mapping[str, Scalar] = field(default_factory=dict)
+    given: Mapping[str, Given] = field(default_factory=dict)
     format: str = SUMMARY_FORMAT

@@ -1,0 +1,86 @@
+"""A sweep over real checkpoints, where CKPTBENCH_DATA and CKPTBENCH_MODELS name corpora and them.
+
+The four were trained one after the other on Korean text; the last one 400 steps too long, on a
+tiny subset. CKPTBENCH_SWEEP_LIMIT=0 asks every sample instead of the first so many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckptbench.curves.conclude import conclude
+from ckptbench.curves.conclusions import RunConclusions
+from ckptbench.origins.read import read
+
+LIMIT = int(os.environ.get("CKPTBENCH_SWEEP_LIMIT", "128"))
+BEST, OVERTRAINED, EARLY = "checkpoint-14800", "checkpoint-15200", "checkpoint-400"
+
+
+@pytest.fixture(scope="module")
+def swept(shared_workspace: Any, corpora: Path, models: Path) -> tuple[str, Path]:
+    """What the session prints, and its folder."""
+    boolq = shared_workspace.path / "boolq.jsonl"
+    if not boolq.exists():
+        table = corpora / "kobest/BoolQ_test.tsv"
+        shared_workspace.run(
+            f"ckptbench build real-k --tsv '{table}' --column Text -o {boolq}"
+        ).expect(0)
+    limit = f"--limit={LIMIT}" if LIMIT else ""
+    output = shared_workspace.run(
+        f"pytest benchmarks -k real_k --checkpoint '{models}/ko-small/checkpoint-*' "
+        f"--real-data={boolq} --protocol real=whole-word {limit} --run-id=sweep -q"
+    ).expect(0)
+    return output, shared_workspace.path / "results/sweep"
+
+
+@pytest.fixture(scope="module")
+def run(swept: tuple[str, Path]) -> RunConclusions:
+    """What is concluded of the four."""
+    (found,) = conclude(read(swept[1]).measurements).runs
+    return found
+
+
+def test_they_come_in_the_order_of_their_training(swept: tuple[str, Path]) -> None:
+    checkpoints = json.loads((swept[1] / "summary.json").read_text())["checkpoints"]
+    assert [each["name"] for each in checkpoints] == [
+        EARLY,
+        "checkpoint-5000",
+        BEST,
+        OVERTRAINED,
+    ]
+    assert {each["run"] for each in checkpoints} == {"ko-small"}
+    assert all(each["epoch"] is not None for each in checkpoints)
+
+
+def test_the_best_is_the_one_before_the_training_went_too_far(run: RunConclusions) -> None:
+    assert [best.metric for best in run.best] == ["real@1", "real@5"]
+    for best in run.best:
+        assert best.best == BEST
+        assert not {EARLY, OVERTRAINED} & {best.recommended, *best.alike}
+
+
+def test_the_last_is_called_overfitted_with_an_interval_without_zero(run: RunConclusions) -> None:
+    for fall in run.peaks:
+        assert (fall.peak, fall.last, fall.overfitted) == (BEST, OVERTRAINED, "yes"), fall.metric
+        assert fall.comparison is not None
+        assert fall.comparison.kind == "paired"
+        assert fall.comparison.interval is not None
+        assert fall.comparison.interval[1] < 0
+
+
+def test_the_earliest_is_far_below(run: RunConclusions) -> None:
+    for best in run.best:
+        early = next(rival for rival in best.rivals if rival.name == EARLY)
+        assert early.comparison is not None
+        assert early.comparison.interval is not None
+        assert early.comparison.interval[1] < -0.1
+
+
+def test_the_terminal_says_so(swept: tuple[str, Path]) -> None:
+    assert BEST in swept[0]
+    assert "overfit" in swept[0]

@@ -1,0 +1,54 @@
+"""`trainer_state.json` tells how far a checkpoint had come; a damaged one says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckptbench.sweep.trainer_state import FILE_NAME, TrainerState, read_trainer_state
+
+
+def stated(folder: Path, content: Any) -> TrainerState:
+    (folder / FILE_NAME).write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_trainer_state(folder)
+
+
+def test_step_and_epoch(tmp_path: Path) -> None:
+    assert stated(tmp_path, {"global_step": 655, "epoch": 0.5}) == TrainerState(655, 0.5)
+
+
+def test_the_loss_of_this_very_step_is_the_validation_loss(tmp_path: Path) -> None:
+    history = [
+        {"step": 100, "loss": 2.5},
+        {"step": 100, "eval_loss": 2.25},
+        {"step": 200, "eval_loss": 2.0},
+    ]
+    state = stated(tmp_path, {"global_step": 200, "log_history": history})
+    assert state.facts == {"val_loss": 2.0}
+
+
+def test_the_loss_of_an_earlier_step_is_another_checkpoints(tmp_path: Path) -> None:
+    history = [{"step": 100, "eval_loss": 2.25}]
+    assert stated(tmp_path, {"global_step": 200, "log_history": history}).facts == {}
+
+
+def test_a_file_and_a_folder_without_a_state_say_nothing(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").touch()
+    assert (
+        read_trainer_state(tmp_path) == read_trainer_state(tmp_path / "model.pt") == TrainerState()
+    )
+
+
+@pytest.mark.parametrize("content", ['{"epoch": 1', "[]", "\x00"])
+def test_a_damaged_state_is_told(tmp_path: Path, content: str) -> None:
+    state = stated(tmp_path, content)
+    assert (state.step, state.epoch) == (None, None)
+    assert str(tmp_path / FILE_NAME) in state.fault
+
+
+@pytest.mark.parametrize("epoch", ["2", True, None, float("nan"), [1]])
+def test_what_is_no_number_is_no_epoch(tmp_path: Path, epoch: Any) -> None:
+    assert stated(tmp_path, {"global_step": 5, "epoch": epoch}) == TrainerState(5, None)
