@@ -151,7 +151,8 @@ def _exit(summary: Summary, verdicts: Sequence[str], failed: bool) -> str:
     if status in _EXITS:
         return f": exit {status} ({_EXITS[status]})"
     if status == 1 and not failed:
-        return ": exit 1, because other tests failed"
+        why = "the report was not written" if summary.unwritten else "other tests failed"
+        return f": exit 1, because {why}"
     if status == 0 and summary.gate == "off" and set(verdicts) - {"unchanged", "improved"}:
         return ": exit 0 (--gate=off)"
     if failed and summary.complete and not {"regressed", "incomplete"} & set(verdicts):

@@ -76,10 +76,14 @@ def git_commit(folder: Path) -> str:
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
-_SECRET_OPTION = re.compile(r"--?[\w-]*(key|token|secret|password|credential)[\w-]*", re.IGNORECASE)
+_SECRET_OPTION = re.compile(
+    r"--?[\w-]*(key|token|secret|password|credential|header)[\w-]*", re.IGNORECASE
+)
 # Options of our own whose names only look like secrets.
 _PLAIN_OPTIONS = frozenset(
-    f"--{prefix}{name}" for prefix in ("", "ckpt-") for name in ("batch-tokens", "max-tokens")
+    f"--{prefix}{name}"
+    for prefix in ("", "ckpt-")
+    for name in ("batch-tokens", "max-tokens", "tokenizer")
 )
 _URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
@@ -91,6 +95,7 @@ def hide_secrets(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         name, equals, _ = argument.partition("=")
         secret = bool(_SECRET_OPTION.fullmatch(name)) and name not in _PLAIN_OPTIONS
+        secret = secret or (name == "ckpt_header" and bool(equals))  # behind -o
         if hide_next and not argument.startswith("-"):
             shown.append("***")
         elif secret and equals:

@@ -4,8 +4,10 @@
 |---|---|
 | `summary.json` | the whole `Summary`; its JSON Schema is `docs/schema/summary.schema.json` |
 | `<checkpoint>_eval_results.json` | the few numbers of one checkpoint that sweeps plot |
-| `<benchmark>_results.json` | one benchmark: every checkpoint, every protocol |
+| `<benchmark>_results.json` | one benchmark in the shape of lm-eval's files |
 | `samples/<checkpoint>/<benchmark>.jsonl` | one line a sample and protocol |
+
+With several checkpoints the third is `<checkpoint>_<benchmark>_results.json`, one for each.
 """
 
 from __future__ import annotations
@@ -19,11 +21,17 @@ from ..atomic import atomic_write_text, atomic_writer
 from ..results import BenchmarkResult, CheckpointResult, Summary
 from ..samples import JSON
 from ..store import PlannedItem
+from .lm_eval_shape import task_results
 from .plain import as_json, on_one_line, one_line, pretty, summary_as_json
 
 
-def write_reports(folder: Path, summary: Summary) -> tuple[Path, ...]:
+def write_reports(
+    folder: Path, summary: Summary, official: Mapping[str, Mapping[str, JSON]] | None = None
+) -> tuple[Path, ...]:
     """Write everything but the sample files; `summary.json` first, as it holds the rest.
+
+    Args:
+        official: by checkpoint, what lm-eval made of its answers to lm-eval's tasks.
 
     Raises:
         CkptbenchError: a file cannot be written; those written before it stay.
@@ -34,8 +42,12 @@ def write_reports(folder: Path, summary: Summary) -> tuple[Path, ...]:
         for checkpoint in summary.checkpoints
     ]
     reports += [
-        (f"{safe_name(benchmark)}_results.json", benchmark_results(summary, benchmark))
-        for benchmark in benchmark_names(summary)
+        (
+            _results_name(summary, checkpoint, benchmark),
+            task_results(summary, checkpoint, benchmark, (official or {}).get(checkpoint.name)),
+        )
+        for checkpoint in summary.checkpoints
+        for benchmark in dict.fromkeys(result.benchmark for result in checkpoint.benchmarks)
     ]
     paths = []
     for name, value in reports:
@@ -112,31 +124,9 @@ def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
         "lambada_top1": _value(_primary(checkpoint, "lambada"), "lambada@1"),
         "score": as_json(composite.score.value) if composite else None,
         "eval_seconds": as_json(checkpoint.seconds),
-    }
-
-
-def benchmark_results(summary: Summary, benchmark: str) -> dict[str, JSON]:
-    """One benchmark over all checkpoints: its protocols, scores, coverage and verdicts."""
-    return {
-        "format": "ckptbench.benchmark/1",
-        "run_id": summary.run_id,
-        "benchmark": benchmark,
-        "checkpoints": [
-            {
-                "checkpoint": checkpoint.name,
-                "spec": checkpoint.spec,
-                "fingerprint": checkpoint.fingerprint,
-                "settings": as_json(dict(sorted(checkpoint.settings.items()))),
-                "baseline": checkpoint.baseline,
-                "protocols": [
-                    as_json(result)
-                    for result in checkpoint.benchmarks
-                    if result.benchmark == benchmark
-                ],
-            }
-            for checkpoint in summary.checkpoints
-            if any(result.benchmark == benchmark for result in checkpoint.benchmarks)
-        ],
+        "run": checkpoint.run,
+        "step": checkpoint.step,
+        "epoch": as_json(checkpoint.epoch),
     }
 
 
@@ -149,6 +139,12 @@ def benchmark_names(summary: Summary) -> tuple[str, ...]:
             for result in checkpoint.benchmarks
         )
     )
+
+
+def _results_name(summary: Summary, checkpoint: CheckpointResult, benchmark: str) -> str:
+    several = len(summary.checkpoints) > 1
+    whose = f"{safe_name(checkpoint.name)}_" if several else ""
+    return f"{whose}{safe_name(benchmark)}_results.json"
 
 
 _LONGEST_BYTES = 120  # leaves room for our endings in the 255 bytes of common file systems

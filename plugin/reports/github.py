@@ -11,6 +11,7 @@ from ..errors import CkptbenchError
 from ..results import BenchmarkResult, CheckpointResult, Summary
 from . import words
 from .conclusion import conclude, gated_verdicts
+from .markdown_text import first_line, table_line
 from .rows import Row, benchmark_rows, composite_row, doubts
 
 FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below
@@ -78,23 +79,23 @@ def job_summary(summary: Summary) -> str:
 def _markdown(summary: Summary) -> Iterator[str]:
     yield "## ckptbench"
     yield ""
-    yield f"**{_text(conclude(summary).text)}**"
+    yield f"**{first_line(conclude(summary).text)}**"
     for checkpoint in summary.checkpoints:
         yield from _checkpoint(summary, checkpoint)
     if summary.notes:
         yield ""
-        yield from (f"- {_text(note)}" for note in summary.notes)
+        yield from (f"- {first_line(note)}" for note in summary.notes)
     yield ""
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:
     yield ""
-    yield f"### {_text(checkpoint.name)}"
+    yield f"### {first_line(checkpoint.name)}"
     yield ""
     about = [checkpoint.spec, words.settings(checkpoint.settings), words.answering(checkpoint)]
     if checkpoint.baseline:
         about.append(f"baseline {checkpoint.baseline}")
-    yield _text("; ".join(filter(None, about)))
+    yield first_line("; ".join(filter(None, about)))
     yield ""
     yield from _table(checkpoint)
     yield ""
@@ -102,7 +103,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
         yield from _remarks(result)
     if checkpoint.composite is not None:
         remark = composite_row(checkpoint.composite).remark
-        yield from [f"- {_text(remark)}"] if remark else []
+        yield from [f"- {first_line(remark)}"] if remark else []
     for result in checkpoint.benchmarks:
         yield from _folded_flips(summary, result)
 
@@ -118,18 +119,18 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
         label = f"{words.formula(composite.weights)} (not gated)"
         labelled.append((label, composite_row(composite)))
     compared = any(row.verdict for _, row in labelled)
-    yield _table_line((*_SCORE, *(_COMPARISON if compared else ())))
+    yield table_line((*_SCORE, *(_COMPARISON if compared else ())))
     yield "|---|---|--:|--:|--:|" + ("--:|--:|--:|--:|---|" if compared else "")
     yield from (_table_row(label, row, compared) for label, row in labelled)
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[str]:
-    yield f"- {_text(result.protocol)}: {_text(words.coverage(result.coverage))}"
-    yield from (f"- error: {_text(error)}" for error in result.errors[:ERRORS_SHOWN])
-    yield from (f"- {_text(note)}" for note in words.comparison_notes(result))
+    yield f"- {first_line(result.protocol)}: {first_line(words.coverage(result.coverage))}"
+    yield from (f"- error: {first_line(error)}" for error in result.errors[:ERRORS_SHOWN])
+    yield from (f"- {first_line(note)}" for note in words.comparison_notes(result))
     rows = benchmark_rows(result)
-    yield from (f"- {_text(row.remark)}" for row in rows if row.remark)
-    yield from (f"- {_text(sentence)}" for _, sentence in doubts(rows))
+    yield from (f"- {first_line(row.remark)}" for row in rows if row.remark)
+    yield from (f"- {first_line(sentence)}" for _, sentence in doubts(rows))
 
 
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
@@ -137,7 +138,7 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
         return
     yield ""
     heading = f"{result.protocol}: {words.flips_heading(result)}"
-    yield f"<details><summary>{_text(heading)}</summary>"
+    yield f"<details><summary>{first_line(heading)}</summary>"
     yield ""
     yield "```shell"
     for flip in result.flips[:FLIPS_SHOWN]:
@@ -150,25 +151,12 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
 
 
 def _table_row(label: str, row: Row, compared: bool) -> str:
-    cells = (_text(label), _text(row.metric), row.score, row.n, row.interval)
+    cells = (first_line(label), first_line(row.metric), row.score, row.n, row.interval)
     if not compared:
-        return _table_line(cells)
+        return table_line(cells)
     verdict = f"**{row.verdict}**" if row.verdict in _SEVERITY else row.verdict
     figures = (row.baseline, row.difference, row.difference_interval, row.sees)
-    return _table_line((*cells, *figures, verdict))
-
-
-def _table_line(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
-
-
-def _text(value: str) -> str:
-    """Somebody's words as Markdown that shows them as they are, their first line only."""
-    value = value.strip().partition("\n")[0]
-    return " ".join(value.split()).translate(_MARKDOWN)
+    return table_line((*cells, *figures, verdict))
 
 
 def _command(severity: str, title: str, message: str) -> str:

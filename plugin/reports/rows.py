@@ -67,9 +67,9 @@ def _row(score: Score, verdict: Verdict | None) -> Row:
     baseline, difference, difference_interval, sees = compared
     return Row(
         metric=score.metric,
-        score=words.percent(score.value),
+        score=words.percent(score.value) if score.share else words.number(score.value),
         n=words.count(score.n),
-        interval=words.percent_interval(score.interval),
+        interval=(words.percent_interval if score.share else words.number_interval)(score.interval),
         baseline=baseline,
         difference=difference,
         difference_interval=difference_interval,
@@ -100,7 +100,9 @@ def _remark(score: Score) -> str:
         return score.reason
     if score.value is None:
         return f"{score.metric} does not exist: {score.reason or 'no reason is known'}"
-    return f"{score.metric}: {score.reason}" if score.reason else ""
+    if score.reason:
+        return f"{score.metric}: {score.reason}"
+    return "" if score.share else f"{score.metric}: lower is better; not gated"
 
 
 def _compared(figures: Comparison) -> tuple[str, str, str, str]:

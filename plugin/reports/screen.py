@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import CkptbenchError
 from ..outcomes import status_of
 from ..results import Summary
 from .github import report_to_github
 from .terminal import terminal_lines
+
+if TYPE_CHECKING:
+    from ..curves.conclusions import Conclusions
 
 ERRORS_SHOWN = 10
 
@@ -40,8 +44,22 @@ def hide_repeated_errors(reporter: Any) -> HiddenErrors:
     return HiddenErrors(reporter, hidden)
 
 
-def show(reporter: Any, summary: Summary | None, failure: str, folder: Path) -> None:
-    """Print the summary, and tell GitHub when it listens."""
+def show(
+    reporter: Any,
+    summary: Summary | None,
+    failure: str,
+    folder: Path,
+    *,
+    conclusions: Conclusions | None = None,
+    reports: Sequence[Path] = (),
+) -> None:
+    """Print the summary, and tell GitHub when it listens.
+
+    Args:
+        failure: why the run's files could not be written; empty when they were.
+        conclusions: what several checkpoints say together.
+        reports: the files of the run's report.
+    """
     if failure:
         reporter.section("ckptbench", red=True, bold=True)
         reporter.write_line(failure, red=True)
@@ -49,9 +67,15 @@ def show(reporter: Any, summary: Summary | None, failure: str, folder: Path) -> 
     if summary is None:
         return
     reporter.section("ckptbench")
-    for text, markup in terminal_lines(summary, reporter._tw.fullwidth):
+    lines = terminal_lines(
+        summary, reporter._tw.fullwidth, conclusions, verbose=reporter.verbosity > 0
+    )
+    for text, markup in lines:
         reporter.write_line(text, **markup)
     reporter.write_line(f"results: {_shown(folder)}")
+    if reports:
+        whole = (path if path.parent == folder else path.parent for path in reports)
+        reporter.write_line(f"report: {', '.join(map(_shown, dict.fromkeys(whole)))}")
     try:
         report_to_github(summary, os.environ, reporter.write_line)
     except CkptbenchError as error:

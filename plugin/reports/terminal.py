@@ -7,12 +7,15 @@ for text, markup in terminal_lines(summary, columns):
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..results import BenchmarkResult, CheckpointResult, Summary
 from . import words
 from .conclusion import conclude
 from .rows import Row, benchmark_rows, composite_row, doubts
+
+if TYPE_CHECKING:
+    from ..curves.conclusions import Conclusions
 
 FLIPS_SHOWN = 5
 ERRORS_SHOWN = 3
@@ -63,23 +66,57 @@ _BASELINE = (
 _VERDICT = (_Column("verdict", "verdict", right=False),)
 
 
-def terminal_lines(summary: Summary, columns: int = 100) -> list[Line]:
+def terminal_lines(
+    summary: Summary,
+    columns: int = 100,
+    conclusions: Conclusions | None = None,
+    *,
+    verbose: bool = False,
+) -> list[Line]:
     """Everything worth saying of a run; the gate's sentence is the last line.
 
     Args:
         columns: width of the terminal. Where a whole row does not fit, its comparison goes on
             a line of its own; node ids and sentences are never cut.
+        conclusions: what several checkpoints say together. One table of them stands first then,
+            and details follow only of those that somebody must look at.
+        verbose: details of all.
     """
     lines: list[Line] = []
-    for checkpoint in summary.checkpoints:
+    shown = summary.checkpoints
+    if conclusions is not None:
+        lines += [*_together(summary, conclusions), Line("")]
+        if not verbose:
+            shown = tuple(filter(_needs_a_look, shown))
+    for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
-    if any(row.sees not in ("", words.MISSING) for c in summary.checkpoints for row in _rows(c)):
+    if any(row.sees not in ("", words.MISSING) for c in shown for row in _rows(c)):
         lines.append(Line("sees: the smallest drop that this comparison finds with 80% power"))
     lines += [Line(f"note: {note}") for note in summary.notes]
+    lines += [Line(sentence, _RED) for sentence in summary.unwritten]
     conclusion = conclude(summary)
     markup = {**_BY_LEVEL[conclusion.level], "bold": True}
     return [*lines, Line(conclusion.text, markup)]
+
+
+def _together(summary: Summary, conclusions: Conclusions) -> Iterator[Line]:
+    """The table of the checkpoints and what is concluded of them."""
+    from .curve_table import curve_lines
+
+    several = summary.checkpoints
+    asked, reused = sum(c.asked for c in several), sum(c.reused for c in several)
+    seconds = sum(c.seconds for c in several)
+    answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
+    yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
+    yield from map(Line, curve_lines(conclusions))
+
+
+def _needs_a_look(checkpoint: CheckpointResult) -> bool:
+    """Whether a checkpoint's details are shown unasked: it regressed, or is incomplete."""
+    verdicts = {v.word for result in checkpoint.benchmarks for v in result.verdicts}
+    incomplete = not all(result.coverage.complete for result in checkpoint.benchmarks)
+    return incomplete or bool(verdicts & {"regressed", "incomplete"})
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:

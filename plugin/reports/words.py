@@ -20,6 +20,19 @@ def percent(fraction: float | None) -> str:
     return MISSING if fraction is None else f"{_hundredfold(fraction):.2f}%"
 
 
+def number(value: float | None) -> str:
+    """A number that is no share, in five digits: `26.020`."""
+    return MISSING if value is None else f"{value:#.5g}"
+
+
+def number_interval(interval: tuple[float, float] | None) -> str:
+    """`[24.981, 27.102]`."""
+    if interval is None:
+        return MISSING
+    low, high = interval
+    return f"[{number(low)}, {number(high)}]"
+
+
 def points(fraction: float | None) -> str:
     """A signed difference: `-1.31 %p`."""
     return MISSING if fraction is None else f"{_hundredfold(fraction):+.2f} %p"

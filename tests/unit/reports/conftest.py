@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ckptbench.curves.conclude import conclude
+from ckptbench.curves.conclusions import Conclusions
+from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.gate.verdict import Comparison, Verdict, Word
+from ckptbench.origins.result import Result, SampleRow, Samples
 from ckptbench.results import (
     BenchmarkResult,
     CheckpointResult,
@@ -17,6 +24,9 @@ from ckptbench.results import (
     Flip,
     Summary,
 )
+from ckptbench.samples import Sample
+from ckptbench.scores.fold import TrialValue, fold, tabulate
+from ckptbench.scores.reducers import TopK
 from ckptbench.scores.score import Score
 
 ITEM = "benchmarks/test_real_k.py::test_real_k"
@@ -158,3 +168,119 @@ def incomplete() -> Summary:
         errors=("benchmarks/test_lambada.py::test_lambada[row-7]: the logits are NaN\ntraceback",),
     )
     return summary(checkpoint(cut), complete=False, exit_status=1)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """One training run, as read and concluded: the two things a report is written from."""
+
+    result: Result
+    conclusions: Conclusions
+
+    @property
+    def both(self) -> tuple[tuple[Result], Conclusions]:
+        return (self.result,), self.conclusions
+
+
+ANSWER = "궁궐"
+BASELINE = "baselines/best.json"
+
+
+def swept(
+    ranks: Mapping[str, Sequence[int]],
+    *,
+    text: str = "경복궁은 조선의 궁궐이다. 관광객이 궁궐을 찾는다.",
+    against: Sequence[int] | None = None,
+    rows: Samples | None = None,
+) -> Swept:
+    """A run from the rank of the answer of each sample at each checkpoint (1 is passed).
+
+    Args:
+        text: of every sample, with its number put before it.
+        against: ranks in a baseline; the summary then holds the flips against it.
+        rows: what reads the samples, instead of those that the ranks give.
+    """
+    fields = [
+        {"text": f"{place:04}: {text}", "answer": ANSWER, "second": [6, 9]}
+        for place in range(max(map(len, ranks.values())))
+    ]
+    samples = [Sample(f"s-{place}", each) for place, each in enumerate(fields)]
+    measurements, measured = [], []
+    for name, given in ranks.items():
+        trials = [
+            TrialValue(sample.hash, sample.cluster, 0, (float(rank <= 1), float(rank <= 5)))
+            for sample, rank in zip(samples, given, strict=True)
+        ]
+        table = tabulate(trials, TopK((1, 5)), "real")
+        scores = fold(table)
+        benchmark = BenchmarkMeasurement("real", "real/whole-word", True, scores, table, "data")
+        step = int("".join(filter(str.isdigit, name)) or 0)
+        source = "results/sweep"
+        measurements.append(
+            Measurement(name, "run", step, benchmarks=(benchmark,), source=source, spec=name)
+        )
+        others: dict[str, Any] = {}
+        if against is not None:
+            changed = [(i, a > b) for i, (a, b) in enumerate(zip(given, against, strict=True))]
+            flips = tuple(
+                Flip(f"{ITEM}[{name}/s-{i}]", "lost" if worse else "won")
+                for i, worse in changed
+                if (given[i] <= 1) != (against[i] <= 1)
+            )
+            value = scores[0].value or 0.0
+            word: Word = "regressed" if sum(f.change == "lost" for f in flips) > 3 else "unchanged"
+            others = {"verdicts": (verdict(word, paired("real@1", value, 0.7)),), "flips": flips}
+        checked = result("real/whole-word", *scores, **others)
+        baseline = BASELINE if against is not None else ""
+        measured.append(checkpoint(checked, name=name, spec=name, baseline=baseline))
+
+    def own(checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
+        for sample, rank in zip(samples, ranks[checkpoint], strict=True):
+            candidates = ["틀림"] * (rank - 1) + [ANSWER]
+            response = {"kind": "filled", "candidates": candidates, "rank": rank, "logprobs": []}
+            yield SampleRow(
+                checkpoint,
+                benchmark,
+                "real/whole-word",
+                sample.id,
+                sample.hash,
+                f"{ITEM}[{checkpoint}/{sample.id}]",
+                0,
+                "passed" if rank == 1 else "missed",
+                "",
+                {"real@1": float(rank == 1)},
+                dict(sample.fields),
+                response,
+            )
+
+    failed = any(v.word == "regressed" for c in measured for b in c.benchmarks for v in b.verdicts)
+    whole = summary(*measured, exit_status=int(failed))
+    run = Result(Path("results/sweep"), "ckptbench", tuple(measurements), whole, rows or own)
+    return Swept(run, conclude(measurements))
+
+
+@pytest.fixture
+def sweep() -> Callable[..., Swept]:
+    """`swept`: a run from ranks, through the real folding and concluding."""
+    return swept
+
+
+@pytest.fixture
+def rising() -> Swept:
+    """Three checkpoints that get better, without a baseline."""
+    return swept(
+        {
+            "checkpoint-100": [2] * 30 + [1] * 10,
+            "checkpoint-200": [2] * 10 + [1] * 30,
+            "checkpoint-300": [1] * 38 + [7] * 2,
+        }
+    )
+
+
+@pytest.fixture
+def fallen() -> Swept:
+    """One checkpoint that lost eight samples of its baseline's and won two."""
+    return swept(
+        {"checkpoint-655": [3] * 8 + [1] * 24 + [2] * 8},
+        against=[1] * 30 + [2] * 10,
+    )

@@ -74,6 +74,9 @@ def test_the_eval_results_of_a_checkpoint(make: SimpleNamespace) -> None:
         make.result("real/whole-word", make.score("real@1", 0.6778), make.score("real@5", 0.8244)),
         make.result("lambada/mlm-whole-word", make.score("lambada@1", 0.3767)),
         composite=composite,
+        run="ko-small",
+        step=655,
+        epoch=1.5,
     )
     assert eval_results(checkpoint) == {
         "checkpoint": "checkpoint-655",
@@ -84,6 +87,9 @@ def test_the_eval_results_of_a_checkpoint(make: SimpleNamespace) -> None:
         "lambada_top1": 0.3767,
         "score": 0.6314,
         "eval_seconds": 12.34,
+        "run": "ko-small",
+        "step": 655,
+        "epoch": 1.5,
     }
 
 
@@ -97,29 +103,39 @@ def test_what_was_not_measured_is_null(make: SimpleNamespace) -> None:
         "lambada_top1": None,
         "score": None,
         "eval_seconds": 0.5,
+        "run": "",
+        "step": None,
+        "epoch": None,
     }
 
 
-def test_a_benchmark_file_holds_every_checkpoint_and_protocol(
-    make: SimpleNamespace, tmp_path: Path
-) -> None:
-    real = make.result("real/whole-word", make.score("real@1", 0.5))
+def test_a_benchmark_file_has_the_shape_of_lm_evals(make: SimpleNamespace, tmp_path: Path) -> None:
+    real = make.result("real/whole-word", make.score("real@1", 0.5, standard_error=0.1))
     beside = make.result("real/origin", make.score("real@1", 0.6), primary=False)
+    write_reports(tmp_path, make.summary(make.checkpoint(real, beside, name="a")))
+    value = strict(tmp_path / "real_results.json")
+    assert value["results"]["real"]["real@1,none"] == 0.5
+    assert value["results"]["real"]["real@1_stderr,none"] == 0.1
+    assert value["results"]["real/origin"]["real@1,none"] == 0.6
+    assert value["versions"]["real"] == "real/whole-word"
+    assert value["config"]["model_args"] == make.checkpoint(real).spec
+    protocols = [result["protocol"] for result in value["ckptbench"]["protocols"]]
+    assert protocols == ["real/whole-word", "real/origin"]
+
+
+def test_several_checkpoints_have_a_file_each(make: SimpleNamespace, tmp_path: Path) -> None:
+    real = make.result("real/whole-word", make.score("real@1", 0.5))
     lambada = make.result("lambada/choice", make.score("lambada@1", 0.7))
     write_reports(
         tmp_path,
-        make.summary(
-            make.checkpoint(real, beside, name="a"),
-            make.checkpoint(lambada, name="b"),
-            make.checkpoint(real, name="c"),
-        ),
+        make.summary(make.checkpoint(real, lambada, name="a"), make.checkpoint(real, name="b")),
     )
-    value = strict(tmp_path / "real_results.json")
-    assert {
-        checkpoint["checkpoint"]: [result["protocol"] for result in checkpoint["protocols"]]
-        for checkpoint in value["checkpoints"]
-    } == {"a": ["real/whole-word", "real/origin"], "c": ["real/whole-word"]}
-    assert value["checkpoints"][0]["protocols"][0]["scores"][0]["value"] == 0.5
+    names = {path.name for path in tmp_path.glob("*_results.json")}
+    assert names - {"a_eval_results.json", "b_eval_results.json"} == {
+        "a_real_results.json",
+        "a_lambada_results.json",
+        "b_real_results.json",
+    }
 
 
 def test_not_a_number_becomes_null_with_a_reason(make: SimpleNamespace, tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"use strict";
+// Texts of samples reach the page through textContent only: whatever they hold stays text.
+
+const byId = (id) => document.getElementById(id);
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function setUpTheme() {
+  const button = byId("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === "dark" : system.matches;
+  };
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  button.addEventListener("click", () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem("ckptbench-theme", theme);
+    } catch {
+      // It is not remembered then, and works until the page is closed.
+    }
+    show();
+  });
+  system.addEventListener("change", show);
+  show();
+  button.hidden = false;
+}
+
+function setUpSorting(table) {
+  const body = table.tBodies[0];
+  const headers = [...table.tHead.rows[0].cells];
+  headers.forEach((header, column) => {
+    const value = (row) => row.cells[column].dataset.sort;
+    header.querySelector("button").addEventListener("click", () => {
+      const numeric = column > 0;
+      const before = header.getAttribute("aria-sort");
+      // Scores are wanted highest first, names in their natural order.
+      const order = before ? (before === "ascending" ? "descending" : "ascending")
+        : numeric ? "descending" : "ascending";
+      const sign = order === "ascending" ? 1 : -1;
+      const rows = [...body.rows].sort((a, b) => {
+        const [left, right] = [value(a), value(b)];
+        if (left === "" || right === "") return (left === "") - (right === "");
+        return sign * (numeric ? left - right : left.localeCompare(right, "en", { numeric: true }));
+      });
+      body.append(...rows);
+      headers.forEach((other) => other.removeAttribute("aria-sort"));
+      header.setAttribute("aria-sort", order);
+      byId("sorted").textContent = `Sorted by ${header.textContent.trim()}, ${order}`;
+    });
+  });
+}
+
+const PAGE = 25;
+
+function setUpFlips() {
+  const data = JSON.parse(byId("flips-data").textContent);
+  const controls = { benchmark: byId("by-benchmark"), checkpoint: byId("by-checkpoint") };
+  const fill = (select, names) =>
+    select.append(...[...new Set(names)].map((name) => element("option", { value: name, textContent: name })));
+  fill(controls.benchmark, data.groups.map((group) => group[2]));
+  fill(controls.checkpoint, data.groups.map((group) => group[0]));
+
+  let sampleTexts = null; // lower case, made at the first search
+  let found = data.rows;
+  let page = 0;
+
+  function matching() {
+    const words = byId("search").value.toLowerCase().trim();
+    const benchmark = controls.benchmark.value;
+    const checkpoint = controls.checkpoint.value;
+    const change = byId("by-change").value;
+    let inSample = null;
+    if (words) {
+      sampleTexts ??= data.samples.map(([id, texts]) =>
+        [id, ...texts.map((text) => text[1])].join("\n").toLowerCase());
+      inSample = sampleTexts.map((text) => text.includes(words));
+    }
+    return data.rows.filter(([place, won, sample, nodeid, response, reference]) => {
+      const group = data.groups[place];
+      return (!benchmark || group[2] === benchmark)
+        && (!checkpoint || group[0] === checkpoint)
+        && (!change || String(won) === change)
+        && (!words || inSample[sample] || nodeid.toLowerCase().includes(words)
+          || response.toLowerCase().includes(words)
+          || (reference !== null && reference.toLowerCase().includes(words)));
+    });
+  }
+
+  function fact(label, ...content) {
+    return element("div", {}, element("dt", { textContent: label }), element("dd", {}, ...content));
+  }
+
+  function fieldFact([label, text, marks, cut]) {
+    const parts = [];
+    let at = 0;
+    for (const [start, end, name] of marks) {
+      parts.push([...text].slice(at, start).join(""));
+      parts.push(element("mark", { title: name, textContent: [...text].slice(start, end).join("") }));
+      at = end;
+    }
+    parts.push(marks.length ? [...text].slice(at).join("") : text);
+    if (cut) parts.push(element("span", { className: "whole", textContent: ` … ${cut.toLocaleString("en")} characters left out` }));
+    const row = fact(label, ...parts);
+    if (text.includes("\n")) row.lastChild.className = "code";
+    return row;
+  }
+
+  function flip([place, won, sample, nodeid, response, reference]) {
+    const [checkpoint, , protocol, metric, against] = data.groups[place];
+    const [id, texts] = data.samples[sample];
+    const heading = element("h3", {},
+      element("span", { className: "change", textContent: won ? "▲ won" : "▼ lost" }),
+      element("span", { textContent: checkpoint }),
+      element("span", { textContent: `${protocol}, ${metric}` }),
+      element("span", { textContent: id }));
+    const facts = element("dl", {}, ...texts.map(fieldFact), fact("response", response));
+    if (reference !== null) facts.append(fact(against, reference));
+    else facts.append(fact("compared with", against));
+    const item = fact("item", element("code", { textContent: nodeid }));
+    item.className = "whole";
+    facts.append(item);
+    return element("li", { className: `flip ${won ? "won" : "lost"}` }, heading, facts);
+  }
+
+  function show() {
+    const pages = Math.max(1, Math.ceil(found.length / PAGE));
+    page = Math.min(Math.max(page, 0), pages - 1);
+    byId("list").replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(flip));
+    const lost = found.filter((row) => !row[1]).length;
+    const number = (value) => value.toLocaleString("en");
+    byId("found").textContent = found.length
+      ? `${number(found.length)} flips: ${number(lost)} lost, ${number(found.length - lost)} won`
+      : "No flip matches.";
+    byId("page").textContent = `Page ${number(page + 1)} of ${number(pages)}`;
+    byId("previous").disabled = page === 0;
+    byId("next").disabled = page === pages - 1;
+    byId("pages").hidden = pages === 1;
+  }
+
+  function refresh() {
+    found = matching();
+    page = 0;
+    show();
+  }
+
+  function turn(by) {
+    page += by;
+    show();
+    byId("flips").scrollIntoView();
+  }
+
+  let waiting = 0;
+  byId("search").addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(refresh, 150);
+  });
+  for (const id of ["by-benchmark", "by-checkpoint", "by-change"]) byId(id).addEventListener("change", refresh);
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("previous").addEventListener("click", () => turn(-1));
+  byId("next").addEventListener("click", () => turn(1));
+  byId("filters").hidden = false;
+  show();
+}
+
+setUpTheme();
+document.querySelectorAll("table.scores").forEach(setUpSorting);
+if (byId("flips-data")) setUpFlips();

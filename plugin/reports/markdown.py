@@ -1,0 +1,163 @@
+"""The report for a pull request: GitHub's Markdown, the verdict in its first line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..curves.conclusions import Conclusions
+from ..origins.result import Result
+from . import words
+from .conclusion import conclude, gated_verdicts
+from .flipped import FlipGroup, FlippedSample, flip_groups
+from .markdown_text import inline, shortened, table_line
+from .overview import Cell, Overview, Row, interval_text, overview, value_text
+from .sample_texts import response_text, sample_texts
+
+LONGEST = 65_536  # characters that GitHub takes in a comment or a pull request's description
+SENTENCES_SHOWN = 5  # of what is concluded; the others are folded
+FLIPS_SHOWN = 20  # for each change of a checkpoint in a benchmark
+FIELD_CHARS = 240  # characters of a field
+_ROOM = 200  # characters kept for the last line, which says what was left out
+_DOUBTFUL = ("regressed", "incomplete", "inconclusive", "suspicious")
+
+
+def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
+    """The whole report, at most `LONGEST` characters; what does not fit is said to be missing.
+
+    Whole parts are left out from the end: the flips of the last checkpoints first, then the last
+    rows of the table. The verdict always stands.
+    """
+    table = overview(results, conclusions)
+    text = ""
+    left_out = 0
+    for part in _parts(results, conclusions, table):
+        if not left_out and len(text) + len(part) <= LONGEST - _ROOM:
+            text += part
+        else:
+            left_out += 1
+    if left_out:
+        text += f"\n{words.counted(left_out, 'part')} of this report left out: a comment on "
+        text += f"GitHub holds {words.count(LONGEST)} characters.\n"
+    return text
+
+
+def verdict_line(results: Sequence[Result], conclusions: Conclusions) -> str:
+    """One line: the gate's sentences, or without a baseline the first thing concluded."""
+    told = [
+        conclude(summary).text
+        for summary in (result.summary for result in results)
+        if summary is not None and (any(gated_verdicts(summary)) or not summary.complete)
+    ]
+    if not told:
+        told = list(conclusions.sentences[:1]) or ["nothing is concluded of these results"]
+    return shortened("; ".join(told), 2_000)
+
+
+def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview) -> Iterator[str]:
+    first = verdict_line(results, conclusions)
+    yield f"**{inline(first)}**\n\n"
+    others = [f"- {inline(sentence)}\n" for sentence in conclusions.sentences if sentence != first]
+    yield from others[:SENTENCES_SHOWN]
+    if len(others) > SENTENCES_SHOWN:
+        rest = "".join(others[SENTENCES_SHOWN:])
+        count = len(others) - SENTENCES_SHOWN
+        yield f"\n<details><summary>{count} more</summary>\n\n{rest}\n</details>\n"
+    yield from _score_table(table)
+    if conclusions.mismatches:
+        yield _mismatches(conclusions)
+    for note in conclusions.notes:
+        yield f"- {inline(note)}\n"
+    for group in flip_groups(results, conclusions, 2 * FLIPS_SHOWN * max(1, len(table.rows))):
+        if group.lost or group.won:
+            yield _folded(group)
+
+
+def _score_table(table: Overview) -> Iterator[str]:
+    epochs = any(row.measurement.epoch is not None for row in table.rows)
+    names = ["checkpoint", *(["epoch"] if epochs else []), *table.metrics]
+    names += ["verdict"] if table.compared else []
+    alignment = ["---", *(["--:"] * (len(names) - 1))]
+    if table.compared:
+        alignment[-1] = "---"
+    yield "\n" + table_line(map(inline, names)) + "\n" + table_line(alignment) + "\n"
+    for row in table.rows:
+        yield table_line(_cells(row, epochs, table.compared)) + "\n"
+    told = "Scores with 95% intervals in per cent"
+    told += "; below them the difference from the baseline." if table.compared else "."
+    yield f"\n{told}\n"
+
+
+def _cells(row: Row, epochs: bool, compared: bool) -> Iterator[str]:
+    recommended = f"<br>recommended by {', '.join(row.recommended)}" if row.recommended else ""
+    yield inline(row.label) + recommended
+    if epochs:
+        epoch = row.measurement.epoch
+        yield words.MISSING if epoch is None else f"{epoch:g}"
+    for cell in row.cells:
+        yield _score(cell)
+    if compared:
+        by_word: dict[str, list[str]] = {}
+        for cell in row.cells:
+            if cell.verdict is not None:
+                by_word.setdefault(cell.verdict.word, []).append(cell.metric)
+        yield "<br>".join(
+            f"{f'**{word}**' if word in _DOUBTFUL else word}: {inline(', '.join(metrics))}"
+            for word, metrics in by_word.items()
+        )
+
+
+def _score(cell: Cell) -> str:
+    score, verdict = cell.score, cell.verdict
+    if score is None or score.value is None:
+        return words.MISSING
+    value = value_text(score.value, score.share)
+    told = f"**{value}**" if cell.best else value
+    if score.interval:
+        told += f" {interval_text(score.interval, score.share)}"
+    if verdict is not None and verdict.comparison is not None:
+        told += f"<br>{words.points(verdict.comparison.difference)}"
+        if verdict.comparison.interval is not None:
+            told += f" {words.points_interval(verdict.comparison.interval)}"
+    return told
+
+
+def _mismatches(conclusions: Conclusions) -> str:
+    found = conclusions.mismatches
+    heading = words.counted(len(found), "stated composite") + " that the parts do not give"
+    lines = [f"\n<details><summary>{heading}</summary>\n", "| checkpoint | stated | computed |"]
+    lines.append("|---|--:|--:|")
+    for wrong in found:
+        name = inline(f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name)
+        lines.append(
+            table_line([name, words.percent(wrong.printed), words.percent(wrong.computed)])
+        )
+    return "\n".join([*lines, "\n</details>\n\n"])
+
+
+def _folded(group: FlipGroup) -> str:
+    """A group's flips behind a line that opens them, those of each change up to a number."""
+    heading = f"{group.checkpoint}, {group.protocol}: {words.count(group.lost)} lost, "
+    heading += f"{words.count(group.won)} won at {group.metric} against {group.reference}"
+    lines = [f"\n<details><summary>{inline(heading)}</summary>\n"]
+    if group.missing:
+        return "\n".join([*lines, f"Without texts: {inline(group.missing)}", "\n</details>\n"])
+    lines += ["| change | sample | text | response |", "|---|---|---|---|"]
+    shown = 0
+    for change in ("lost", "won"):
+        flips = [flip for flip in group.samples if flip.change == change][:FLIPS_SHOWN]
+        lines += map(_flip_line, flips)
+        shown += len(flips)
+    rest = group.lost + group.won - shown
+    if rest:
+        lines.append(f"\n{words.count(rest)} more stand in summary.json and the sample files.")
+    return "\n".join([*lines, "\n</details>\n"])
+
+
+def _flip_line(flip: FlippedSample) -> str:
+    texts = sample_texts(flip.row.fields, FIELD_CHARS)
+    fields = [f"{inline(t.label)}: {inline(shortened(t.text, FIELD_CHARS))}" for t in texts]
+    response = inline(shortened(response_text(flip.row.response), FIELD_CHARS))
+    if flip.reference is not None:
+        then = inline(shortened(response_text(flip.reference.response), FIELD_CHARS))
+        response += f"<br>there: {then}"
+    return table_line([flip.change, inline(flip.row.id), "<br>".join(fields), response])

@@ -1,0 +1,38 @@
+"""Somebody's words in GitHub's Markdown, shown as they are: no markup, no links, nobody called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_MARKUP = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
+
+# GitHub makes links of what looks like one after the escapes are gone: `@user` calls somebody,
+# `#12` and `GH-12` name an issue. A space of no width in between is not seen and ends that. A
+# metric's name such as real@1 is no mention, because a letter stands before its @.
+_LINKS = re.compile(
+    r"(?<!\w)@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|(?<=://)|(?<=\bwww)(?=\.)", re.IGNORECASE
+)
+_APART = "\u200b"
+
+
+def inline(text: str) -> str:
+    """A text on one line, its white space as single spaces, safe in a paragraph and in a table."""
+    shown = _LINKS.sub(lambda found: f"{found[0]}{_APART}", " ".join(text.split()))
+    return shown.translate(_MARKUP)
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, as `inline` shows it."""
+    return inline(text.strip().partition("\n")[0])
+
+
+def table_line(cells: Iterable[str]) -> str:
+    """A row of a table, of cells that are Markdown already."""
+    return f"| {' | '.join(cells)} |"
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, with `…` where something was left out."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[:most].rstrip()}…"

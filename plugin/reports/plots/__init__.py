@@ -1,0 +1,1 @@
+"""Charts: what is drawn (`series`), and how it is drawn as files (`figures`)."""

@@ -1,0 +1,195 @@
+"""What the charts show, without a word on how: the HTML page and the plot files draw the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...curves.conclusions import Conclusions, RunConclusions
+from ...curves.measurement import Measurement
+from ...gate.verdict import Comparison, Verdict
+from ..overview import Overview, checkpoint_label, headline_metrics
+
+Axis = Literal["epoch", "step", "checkpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One checkpoint on a curve.
+
+    Attributes:
+        name: of the checkpoint.
+        x: epoch, step, or its place in the run, from 1.
+        value: a fraction of a share, and what it is of another number.
+        interval: 95% interval `(low, high)`, or None.
+    """
+
+    name: str
+    x: float
+    value: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One run in one metric, in the order of x. `run` is empty where it is not known."""
+
+    run: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveChart:
+    """The learning curves of one metric.
+
+    Attributes:
+        axis: what x is, the same for every curve.
+        share: whether values are fractions, shown in per cent; of other numbers, such as a
+            perplexity, lower is better.
+    """
+
+    metric: str
+    axis: Axis
+    curves: tuple[Curve, ...]
+    share: bool = True
+
+    @property
+    def title(self) -> str:
+        """What is drawn, in a few words."""
+        told = f"{self.metric} by {self.axis}"
+        return told if self.share else f"{told}, lower is better"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One difference.
+
+    Attributes:
+        name: of the checkpoint.
+        comparison: it minus what it is compared with, as fractions.
+        told: what is concluded of it, a few words.
+        p_value: what that is concluded by, after correction where there is one; None untested.
+    """
+
+    name: str
+    comparison: Comparison
+    told: str
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Differences in one metric.
+
+    Attributes:
+        against: what every bar is compared with, such as `the baseline`.
+    """
+
+    metric: str
+    against: str
+    bars: tuple[Bar, ...]
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """`(low, high)` of what has to be shown, zero always and never nothing."""
+        ends = [bar.comparison.difference for bar in self.bars]
+        ends += [end for bar in self.bars for end in bar.comparison.interval or ()]
+        low, high = min(0.0, *ends), max(0.0, *ends)
+        return (low, high) if high > low else (-0.01, 0.01)
+
+
+def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
+    """A chart for each headline metric that some run has at two checkpoints or more.
+
+    x is the epoch where every checkpoint states one, so that runs are seen at equal epochs; else
+    the step, else the place in the run.
+    """
+    runs = conclusions.runs
+    axis, place = _axis(runs)
+    charts = []
+    for metric in headline_metrics([m for run in runs for m in run.measurements]):
+        curves = tuple(_curve(run, metric, place) for run in runs)
+        if any(len(curve.points) > 1 for curve in curves):
+            shown = tuple(curve for curve in curves if curve.points)
+            scores = [m.score(metric) for run in runs for m in run.measurements]
+            share = all(score.share for score in scores if score is not None)
+            charts.append(CurveChart(metric, axis, shown, share))
+    return tuple(charts)
+
+
+def bar_charts(overview: Overview, conclusions: Conclusions) -> tuple[BarChart, ...]:
+    """Differences from the baseline, or without one from the best checkpoint of each run."""
+    return _against_baseline(overview) if overview.compared else _against_best(conclusions)
+
+
+def _against_baseline(overview: Overview) -> tuple[BarChart, ...]:
+    charts = []
+    for place, metric in enumerate(overview.metrics):
+        verdicts = [(row.label, row.cells[place].verdict) for row in overview.rows]
+        bars = tuple(
+            Bar(label, verdict.comparison, verdict.word, _deciding(verdict))
+            for label, verdict in verdicts
+            if verdict is not None and verdict.comparison is not None
+        )
+        if bars:
+            charts.append(BarChart(metric, "the baseline", bars))
+    return tuple(charts)
+
+
+def _against_best(conclusions: Conclusions) -> tuple[BarChart, ...]:
+    charts = []
+    for run in conclusions.runs:
+        for best in run.best:
+            bars = tuple(
+                Bar(
+                    rival.name,  # what it is compared with names the run
+                    rival.comparison,
+                    "told apart" if rival.distinguishable else "not told apart",
+                    rival.p_adjusted,
+                )
+                for rival in best.rivals
+                if rival.comparison is not None
+            )
+            if bars:
+                against = checkpoint_label(conclusions, run.run, best.best)
+                charts.append(BarChart(best.metric, f"{against}, the best", bars))
+    return tuple(charts)
+
+
+def _deciding(verdict: Verdict) -> float | None:
+    figures = verdict.comparison
+    if figures is not None and figures.difference < 0 and verdict.p_adjusted is not None:
+        return verdict.p_adjusted
+    return figures.p_value if figures is not None else None
+
+
+Place = Callable[[int, Measurement], float]
+
+
+def _axis(runs: Sequence[RunConclusions]) -> tuple[Axis, Place]:
+    epochs = [[m.epoch for m in run.measurements] for run in runs]
+    steps = [[m.step for m in run.measurements] for run in runs]
+    if all(_places(of_run) for of_run in epochs):
+        return "epoch", lambda _, measurement: float(measurement.epoch or 0.0)
+    if all(_places(of_run) for of_run in steps):
+        return "step", lambda _, measurement: float(measurement.step or 0)
+    return "checkpoint", lambda index, _: index + 1.0
+
+
+def _places(values: Sequence[float | None]) -> bool:
+    """Whether the values can be an axis: all known, and most checkpoints at a place of their own.
+
+    The last checkpoint of an epoch and the one saved when training ends often share theirs.
+    """
+    return None not in values and 2 * len(set(values)) > len(values)
+
+
+def _curve(run: RunConclusions, metric: str, place: Place) -> Curve:
+    points = []
+    for index, measurement in enumerate(run.measurements):
+        score = measurement.score(metric)
+        if score is not None and score.value is not None:
+            x = place(index, measurement)
+            points.append(Point(measurement.name, x, score.value, score.interval))
+    return Curve(run.run, tuple(sorted(points, key=lambda point: point.x)))

@@ -1,0 +1,108 @@
+"""A sample and its response as the short texts that a person reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..samples import JSON
+from . import words
+
+RESPONSE_CHARS = 600  # characters of a response that are shown
+CANDIDATES = 5  # candidates of a filled mask that are shown
+
+
+class Text(NamedTuple):
+    """A field of a sample.
+
+    Attributes:
+        label: the field's name.
+        text: its value, cut where it is too long.
+        marks: parts `(start, end, label)` of `text` that another field points at.
+        cut: characters that were left out.
+    """
+
+    label: str
+    text: str
+    marks: tuple[tuple[int, int, str], ...]
+    cut: int
+
+
+def sample_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
+    """A sample's fields, those that only point into its `text` as marks of it.
+
+    Args:
+        most: characters of one field that are shown. Of a longer text the part around the last
+            mark is kept, and its beginning where it has no marks.
+    """
+    whole = fields.get("text")
+    marks = _marks(fields, whole) if isinstance(whole, str) else ()
+    pointing = {label for _, _, label in marks}
+    shown = []
+    for label, value in fields.items():
+        if label in pointing or value is None:
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        shown.append(cut(label, text, marks if label == "text" else (), most))
+    return tuple(shown)
+
+
+def response_text(response: Mapping[str, JSON] | None) -> str:
+    """What the model answered: a text, the candidates best first, or likelihoods."""
+    if response is None:
+        return "no answer"
+    kind = response.get("kind")
+    if kind == "filled":
+        return _filled(response)
+    if kind == "generated":
+        return _short(str(response.get("text", "")))
+    if kind == "several":
+        parts = list(response.get("parts") or ())
+        told = (f"{place}: {response_text(part)}" for place, part in enumerate(parts, 1))
+        return _short("\n".join(told))
+    if kind == "likelihood":
+        sure = "its first choice" if response.get("greedy") else "not its first choice"
+        return f"log-probability {response.get('logprob')} ({sure})"
+    return _short(json.dumps(response, ensure_ascii=False))
+
+
+def _filled(response: Mapping[str, JSON]) -> str:
+    candidates = list(response.get("candidates") or ())
+    logprobs = list(response.get("logprobs") or ())
+    told = []
+    for place, candidate in enumerate(candidates[:CANDIDATES]):
+        likely = f" {words.percent(math.exp(logprobs[place]))}" if place < len(logprobs) else ""
+        told.append(f"{place + 1}. {candidate}{likely}")
+    rank = response.get("rank")
+    if rank is not None and rank > CANDIDATES:
+        told.append(f"the answer is {rank}.")
+    return _short("   ".join(told) or "no candidates")
+
+
+def _short(text: str) -> str:
+    rest = len(text) - RESPONSE_CHARS
+    return text if rest <= 0 else f"{text[:RESPONSE_CHARS]}… ({words.count(rest)} more characters)"
+
+
+def _marks(fields: Mapping[str, JSON], text: str) -> tuple[tuple[int, int, str], ...]:
+    marks: list[tuple[int, int, str]] = []
+    for label, value in fields.items():
+        if isinstance(value, list) and len(value) == 2 and all(type(end) is int for end in value):
+            start, end = value
+            apart = all(end <= other[0] or start >= other[1] for other in marks)
+            if 0 <= start < end <= len(text) and apart:
+                marks.append((start, end, label))
+    return tuple(sorted(marks))
+
+
+def cut(label: str, text: str, marks: tuple[tuple[int, int, str], ...], most: int) -> Text:
+    """A field's text within `most` characters, the last mark a quarter of them from its end."""
+    if len(text) <= most:
+        return Text(label, text, marks, 0)
+    last = marks[-1][1] if marks else 0
+    start = min(max(0, last + most // 4 - most), len(text) - most)
+    end = start + most
+    inside = tuple((a - start, b - start, name) for a, b, name in marks if start <= a and b <= end)
+    return Text(label, text[start:end], inside, len(text) - most)

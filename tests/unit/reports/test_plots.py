@@ -1,0 +1,177 @@
+"""What the charts show, and the files they are drawn to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ckptbench.curves.conclusions import Conclusions
+from ckptbench.reports.html.charts import bar_svg, curve_svg, ticks
+from ckptbench.reports.overview import overview
+from ckptbench.reports.plots.figures import write_plots
+from ckptbench.reports.plots.series import (
+    Bar,
+    BarChart,
+    Curve,
+    CurveChart,
+    Point,
+    bar_charts,
+    curve_charts,
+)
+
+
+def test_curves_are_over_epochs_where_every_checkpoint_states_one(rising: Any) -> None:
+    (run,) = rising.conclusions.runs
+    epochs = (0.5, 1.0, 3.0)
+    timed = tuple(replace(m, epoch=e) for m, e in zip(run.measurements, epochs, strict=True))
+    chart, _ = curve_charts(Conclusions((replace(run, measurements=timed),)))
+    assert (chart.metric, chart.axis) == ("real@1", "epoch")
+    assert [(p.x, p.value) for p in chart.curves[0].points] == [(0.5, 0.25), (1.0, 0.75), (3, 0.95)]
+
+
+def test_curves_are_over_steps_else_and_over_places_where_nothing_is_known(rising: Any) -> None:
+    chart, _ = curve_charts(rising.conclusions)
+    assert chart.axis == "step"
+    assert [point.x for point in chart.curves[0].points] == [100, 200, 300]
+    (run,) = rising.conclusions.runs
+    unknown = tuple(replace(m, step=None) for m in run.measurements)
+    chart, _ = curve_charts(Conclusions((replace(run, measurements=unknown),)))
+    assert chart.axis == "checkpoint"
+    assert [point.x for point in chart.curves[0].points] == [1, 2, 3]
+
+
+def test_two_checkpoints_of_one_epoch_do_not_keep_runs_from_being_seen_by_epoch(
+    rising: Any,
+) -> None:
+    (run,) = rising.conclusions.runs
+    epochs = (0.5, 1.0, 1.0)
+    timed = tuple(replace(m, epoch=e) for m, e in zip(run.measurements, epochs, strict=True))
+    assert curve_charts(Conclusions((replace(run, measurements=timed),)))[0].axis == "epoch"
+    stuck = tuple(replace(m, epoch=1.0) for m in run.measurements)
+    assert curve_charts(Conclusions((replace(run, measurements=stuck),)))[0].axis == "step"
+
+
+def test_a_single_checkpoint_is_no_curve(sweep: Callable[..., Any]) -> None:
+    assert curve_charts(sweep({"checkpoint-1": [1, 2]}).conclusions) == ()
+
+
+def test_bars_are_differences_from_the_baseline(fallen: Any) -> None:
+    table = overview(*fallen.both)
+    (chart,) = bar_charts(table, fallen.conclusions)
+    assert chart.against == "the baseline"
+    assert [(bar.name, bar.told) for bar in chart.bars] == [("checkpoint-655", "regressed")]
+
+
+def test_bars_are_differences_from_the_best_without_one(rising: Any) -> None:
+    charts = bar_charts(overview(*rising.both), rising.conclusions)
+    assert [(chart.metric, chart.against) for chart in charts] == [
+        ("real@1", "checkpoint-300, the best"),
+        ("real@5", "checkpoint-100, the best"),
+    ]
+    first = charts[0].bars[0]
+    assert first.name == "checkpoint-100"
+    assert first.told == "told apart"
+    assert first.comparison.difference == pytest.approx(-0.70)
+    assert first.p_value is not None
+    assert first.p_value >= (first.comparison.p_value or 0)  # Holm's correction only adds
+
+
+def test_what_bars_show_holds_zero(make: SimpleNamespace) -> None:
+    lower = Bar("a", make.paired("real@1", 0.3, 0.5), "regressed", 0.01)
+    low, high = BarChart("real@1", "the baseline", (lower,)).extent
+    assert (low, high) == (pytest.approx(-0.22), 0.0)
+    same = replace(lower, comparison=make.point("real@1", 0.5, 0.5))
+    low, high = BarChart("real@1", "the baseline", (same,)).extent
+    assert low < 0 < high
+    assert 'width="0.0"' in bar_svg(same, (low, high))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.0, 1.0, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (0.62, 0.66, [0.62, 0.63, 0.64, 0.65, 0.66]),
+        (400, 15_200, [0, 5_000, 10_000, 15_000, 20_000]),
+    ],
+)
+def test_ticks_are_round_and_span_the_values(
+    low: float, high: float, expected: list[float]
+) -> None:
+    assert ticks(low, high, 6) == expected
+
+
+def curve(run: str, *points: tuple[float, float, tuple[float, float] | None]) -> Curve:
+    return Curve(run, tuple(Point(f"c-{x:g}", x, value, band) for x, value, band in points))
+
+
+HOSTILE = CurveChart(
+    "real@1",
+    "step",
+    (
+        curve("_a $x^2$ <b>", (1, 0.1, (0.0, 0.2)), (2, 0.3, (0.2, 0.4)), (3, 0.2, None)),
+        curve("b&b", (2, 0.5, None), (4, 0.6, (0.5, 0.7))),
+    ),
+)
+
+
+def test_a_drawing_for_the_page_is_well_formed_whatever_runs_are_called() -> None:
+    drawing = ElementTree.fromstring(curve_svg(HOSTILE, "c"))
+    assert drawing.find("title").text == "real@1 by step"  # type: ignore[union-attr]
+    assert "_a $x^2$ <b>: 10.00% at c-1" in (drawing.find("desc").text or "")  # type: ignore[union-attr]
+
+
+def test_a_band_is_drawn_where_intervals_are_known_and_only_there() -> None:
+    text = curve_svg(HOSTILE, "c")
+    assert text.count('class="band"') == 1  # points 1 and 2 of the first run
+    assert text.count('class="whisker"') == 1  # a point whose neighbour has no interval
+    assert text.count('class="line"') == 2
+
+
+def test_equal_values_without_intervals_can_be_drawn() -> None:
+    flat = CurveChart("real@1", "step", (curve("a", (1, 0.0, None), (2, 0.0, None)),))
+    assert "nan" not in curve_svg(flat, "c").lower()
+
+
+def test_values_that_are_no_shares_are_not_shown_in_per_cent() -> None:
+    points = curve("a", (1, 31.5, (30.0, 33.0)), (2, 24.25, (23.0, 25.0)))
+    chart = CurveChart("lambada_perplexity", "step", (points,), share=False)
+    text = curve_svg(chart, "c")
+    assert "%" not in text
+    assert "lower is better" in text
+
+
+def test_every_chart_becomes_an_svg_and_a_png(rising: Any, tmp_path: Path) -> None:
+    bars = bar_charts(overview(*rising.both), rising.conclusions)
+    written = write_plots(tmp_path, (*curve_charts(rising.conclusions), HOSTILE), bars)
+    assert sorted({path.name for path in written}) == sorted(p.name for p in tmp_path.iterdir())
+    assert {path.suffix for path in written} == {".svg", ".png"}
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+        else:
+            ElementTree.parse(path)
+
+
+def test_the_text_of_an_svg_is_text_and_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
+    write_plots(tmp_path / "a", [HOSTILE], ())
+    write_plots(tmp_path / "b", [HOSTILE], ())
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+    text = (tmp_path / "a" / "real_at_1-by-step.svg").read_text(encoding="utf-8")
+    assert "_a $x^2$ &lt;b&gt;" in text
+    assert not re.search(r"<dc:date>|20\d\d-\d\d-\d\d", text)
+
+
+def test_drawing_leaves_the_settings_of_matplotlib_as_they_were(tmp_path: Path) -> None:
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    write_plots(tmp_path, [HOSTILE], ())
+    assert dict(matplotlib.rcParams) == before
