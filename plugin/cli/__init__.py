@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import CkptbenchError
-from . import build, judge
+from . import baseline_import, build, compare, judge, merge, mlflow, report, watch
 
-_COMMANDS = (build, judge)
+_COMMANDS = (build, judge, compare, report, merge, baseline_import, mlflow, watch)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0; 2 when what was given cannot be used; 130 when interrupted.
     """
-    arguments = _parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    arguments = _parser().parse_args(watch.fold_pytest_arguments(given))
     try:
         status: int = arguments.run(arguments)
     except CkptbenchError as error:

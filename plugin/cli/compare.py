@@ -1,0 +1,189 @@
+"""`ckptbench compare`: two results of any origin, task by task."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import CkptbenchError, nearest
+from .arguments import add_tolerance_and_alpha, notes_of
+
+if TYPE_CHECKING:
+    from ..curves.measurement import Measurement
+    from ..curves.side_by_side import SideBySide
+    from ..origins.result import Result
+
+_GATES = ("regress", "strict", "off")
+_EXAMPLES = """\
+examples:
+  ckptbench compare results/20260101_120000_17 results/20260102_120000_18
+  ckptbench compare baselines/best.json results
+  ckptbench compare results results --checkpoint-a checkpoint-400 --checkpoint-b checkpoint-800
+  ckptbench compare lm-eval/base lm-eval/tuned --markdown comparison.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options."""
+    compare = commands.add_parser(
+        "compare",
+        help="compare two results: runs, baselines, lm-eval's files, numbers",
+        description="Compare B with A: differences are B minus A. Where both hold samples the "
+        "comparison is paired. Of a folder with several results the newest is taken.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    compare.add_argument("a", type=Path, metavar="A", help="what is compared with")
+    compare.add_argument("b", type=Path, metavar="B", help="what is judged")
+    compare.add_argument("--checkpoint-a", metavar="NAME", help="which checkpoint of A")
+    compare.add_argument("--checkpoint-b", metavar="NAME", help="which checkpoint of B")
+    add_tolerance_and_alpha(compare)
+    compare.add_argument(
+        "--gate", choices=_GATES, default="regress", help="what exits with 1 (default regress)"
+    )
+    compare.add_argument("--json", type=Path, metavar="FILE", help="write the comparison as data")
+    compare.add_argument("--markdown", type=Path, metavar="FILE", help="write it as Markdown")
+    compare.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare.
+
+    Returns:
+        1 when the gate fails, else 0.
+    """
+    from ..curves.side_by_side import side_by_side
+    from ..origins.read import read
+    from ..reports.compared import compared_lines
+
+    left, right = read(arguments.a), read(arguments.b)
+    pairs = _pairs(left, right, arguments.checkpoint_a, arguments.checkpoint_b)
+    _check_tolerance(arguments.tolerance, pairs)
+    made = [
+        side_by_side(before, after, tolerance=arguments.tolerance, alpha=arguments.alpha)
+        for before, after in pairs
+    ]
+    for compared in made:
+        print("\n".join(compared_lines(compared)))
+        print()
+    notes = notes_of((left, right))
+    for note in notes:
+        print(f"note: {note}")
+    status = int(any(_fails(compared, arguments.gate) for compared in made))
+    gate = "" if arguments.gate == "regress" else f" (--gate={arguments.gate})"
+    sentence = f"{_conclusion(made)}: exit {status}{gate}"
+    print(sentence)
+    _write(arguments, made, notes, sentence, status)
+    return status
+
+
+def _pairs(
+    left: Result, right: Result, name_a: str | None, name_b: str | None
+) -> list[tuple[Measurement, Measurement]]:
+    """Which checkpoint is compared with which.
+
+    Raises:
+        CkptbenchError: several are possible, or none; lists the names.
+    """
+    before = _chosen(left, name_a, "--checkpoint-a")
+    after = _chosen(right, name_b, "--checkpoint-b")
+    if len(before) == len(after) == 1:
+        return [(before[0], after[0])]
+    known = {measurement.name: measurement for measurement in before}
+    same = [(known[each.name], each) for each in after if each.name in known]
+    unique = len(known) == len(before) and len({m.name for m in after}) == len(after)
+    if len(before) > 1 and len(after) > 1 and same and unique and left.path != right.path:
+        return same
+    names = [
+        f"{path} holds {', '.join(m.name for m in held)}"
+        for path, held in ((left.path, before), (right.path, after))
+        if len(held) > 1
+    ]
+    raise CkptbenchError(
+        f"which checkpoints to compare is not clear: {'; '.join(dict.fromkeys(names))}",
+        remedy="Name them with --checkpoint-a NAME and --checkpoint-b NAME.",
+    )
+
+
+def _chosen(result: Result, name: str | None, option: str) -> list[Measurement]:
+    if name is None:
+        return list(result.measurements)
+    labelled = [(m, (m.name, f"{m.run}/{m.name}")) for m in result.measurements]
+    found = [measurement for measurement, names in labelled if name in names]
+    if len(found) == 1:
+        return found
+    names = [m.name for m in result.measurements]
+    if found:
+        names = [f"{m.run}/{m.name}" for m in found]
+    raise CkptbenchError(
+        f"{result.path} holds {'several' if found else 'no'} {name}"
+        f"{'' if found else nearest(name, names)}",
+        where=option,
+        remedy=f"Give one of {', '.join(names)}.",
+    )
+
+
+def _check_tolerance(
+    tolerance: dict[str, float], pairs: list[tuple[Measurement, Measurement]]
+) -> None:
+    known = {s.metric for _, after in pairs for b in after.benchmarks for s in b.scores}
+    for metric in tolerance:
+        if metric not in ("*", "score") and metric not in known:
+            raise CkptbenchError(
+                f"no metric named {metric!r}{nearest(metric, known)}",
+                where="--tolerance",
+                remedy=f"Metrics are {', '.join(sorted(known))}.",
+            )
+
+
+def _fails(compared: SideBySide, gate: str) -> bool:
+    from ..gate.decide import fails
+
+    verdicts = compared.gated_verdicts
+    complete = all(verdict.word != "incomplete" for verdict in verdicts)
+    return fails(verdicts, gate, complete)  # type: ignore[arg-type]
+
+
+def _conclusion(made: list[SideBySide]) -> str:
+    several = len(made) > 1
+    told = []
+    for word in ("incomplete", "regressed", "inconclusive", "suspicious", "improved"):
+        metrics = [
+            f"{each.after.name} {verdict.metric}" if several else verdict.metric
+            for each in made
+            for verdict in each.gated_verdicts
+            if verdict.word == word
+        ]
+        if metrics:
+            told.append(f"{word}: {', '.join(metrics)}")
+    count = sum(len(each.gated_verdicts) for each in made)
+    return "; ".join(told) or f"unchanged: {count:,} metric{'s' * (count != 1)} compared"
+
+
+def _write(
+    arguments: argparse.Namespace,
+    made: list[SideBySide],
+    notes: list[str],
+    sentence: str,
+    status: int,
+) -> None:
+    from ..atomic import atomic_write_text
+    from ..reports.columns import escaped
+    from ..reports.compared import FORMAT, compared_json, compared_markdown
+    from ..reports.plain import pretty
+
+    if arguments.json:
+        content = {
+            "format": FORMAT,
+            "gate": arguments.gate,
+            "alpha": arguments.alpha,
+            "exit_status": status,
+            "comparisons": [compared_json(compared) for compared in made],
+            "notes": notes,
+        }
+        atomic_write_text(arguments.json, pretty(content))
+    if arguments.markdown:
+        lines = [line for each in made for line in (*compared_markdown(each, sentence), "")]
+        lines += [f"- {escaped(note)}" for note in notes]
+        atomic_write_text(arguments.markdown, "\n".join(lines).rstrip() + "\n")

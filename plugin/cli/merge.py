@@ -1,0 +1,88 @@
+"""`ckptbench merge`: parts of one run, from several machines, as one run's folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from ..errors import CkptbenchError
+
+_EXAMPLES = """\
+examples:
+  ckptbench merge machine-a/results/sweep machine-b/results/sweep -o results/sweep
+  ckptbench merge parts/* -o results/sweep --baseline baselines/best.json
+
+then:
+  ckptbench report results/sweep
+  pytest benchmarks --checkpoint 'runs/x/checkpoint-*' --run-id=sweep   # asks what is missing
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options."""
+    merge = commands.add_parser(
+        "merge",
+        help="put parts of one run together",
+        description="Put the parts of one run, made on several machines, into one run's folder. "
+        "Of what is there twice the newest outcome is kept.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    merge.add_argument("parts", type=Path, nargs="+", metavar="DIR", help="folders of runs")
+    merge.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="OUT", help="the folder to make"
+    )
+    merge.add_argument("--baseline", type=Path, metavar="FILE", help="compare the whole with this")
+    merge.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Merge.
+
+    Returns:
+        What the whole run exits with: 1 when it is incomplete, or fails the gate.
+    """
+    from ..gate.baseline import load
+    from ..merging import merge
+    from ..reports.terminal import terminal_lines
+    from ..reports.words import counted
+
+    output: Path = arguments.output
+    _check(arguments.parts, output)
+    baseline = load(arguments.baseline) if arguments.baseline else None
+    output.parent.mkdir(parents=True, exist_ok=True)
+    # Written under another name and renamed: a merge that fails leaves nothing behind.
+    unfinished = output.parent / f".merging-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        merged = merge(arguments.parts, unfinished, run_id=output.name, baseline=baseline)
+        if output.is_dir():
+            output.rmdir()
+        unfinished.rename(output)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    for line in terminal_lines(merged.summary):
+        print(line.text)
+    print(f"{counted(len(arguments.parts), 'part')} merged into {output}", end="")
+    print(f": {counted(merged.twice, 'outcome')} twice, the newest kept" if merged.twice else "")
+    for sentence in merged.missing:
+        print(f"missing: {sentence}")
+    return merged.summary.exit_status
+
+
+def _check(parts: list[Path], output: Path) -> None:
+    seen: set[Path] = set()
+    for part in parts:
+        if not part.is_dir():
+            raise CkptbenchError(
+                "is no folder", where=str(part), remedy="Give the folders of runs, results/RUN-ID."
+            )
+        if part.resolve() in seen:
+            raise CkptbenchError("is given twice", where=str(part))
+        seen.add(part.resolve())
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise CkptbenchError(
+            "exists already", where=str(output), remedy="Name a new folder with -o."
+        )

@@ -1,0 +1,51 @@
+"""`ckptbench mlflow`: send a run that is on disk to an MLflow server, or send it again."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ..errors import CkptbenchError
+from ..tracking.address import FROM_ENVIRONMENT, VARIABLE, tracking_uri
+
+_EXAMPLES = """\
+examples:
+  ckptbench mlflow results/20260728_091500_4242 --uri http://localhost:5000
+  MLFLOW_TRACKING_URI=http://localhost:5000 ckptbench mlflow results/nightly
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options."""
+    mlflow = commands.add_parser(
+        "mlflow",
+        help="send a run to an MLflow server",
+        description="Send a run's folder to an MLflow server: a parent run for the session, a "
+        "child for each checkpoint. A run that is there already is updated.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    mlflow.add_argument("folder", type=Path, metavar="DIR", help="results/<run-id>")
+    mlflow.add_argument("--uri", metavar="URI", help=f"of the server (default: ${VARIABLE})")
+    mlflow.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send a run.
+
+    Returns:
+        0; what cannot be sent is an error.
+    """
+    from ..tracking.send import track
+
+    if arguments.uri is None and not os.environ.get(VARIABLE):
+        raise CkptbenchError(
+            "no server to send to", where="--uri", remedy=f"give --uri=URI, or set {VARIABLE}"
+        )
+    try:
+        uri = tracking_uri(arguments.uri or FROM_ENVIRONMENT)
+    except argparse.ArgumentTypeError as error:
+        raise CkptbenchError(str(error), where="--uri") from None
+    print(track(arguments.folder, uri))
+    return 0

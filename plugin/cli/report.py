@@ -1,0 +1,124 @@
+"""`ckptbench report`: what the results of one or several runs allow to conclude."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..errors import CkptbenchError
+from .arguments import add_tolerance_and_alpha, counts, notes_of, tell
+
+_FORMATS = ("html", "md", "text")
+_TEXT_FILE = "report.txt"
+_EXAMPLES = """\
+examples:
+  ckptbench report results/20260101_120000_17
+  ckptbench report runs/a/*_eval_results.json runs/b/*_eval_results.json
+  ckptbench report curves.csv --n 1536=2400,2048=3200
+  ckptbench report results/sweep --format html,md -o report
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options."""
+    report = commands.add_parser(
+        "report",
+        help="what measured checkpoints say together: best, peak, overfitting, runs compared",
+        description="Read results of any origin and conclude: a table a run, the best checkpoint "
+        "and those that cannot be told from it, the peak against the last, runs side by side.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument(
+        "paths",
+        type=Path,
+        nargs="+",
+        metavar="PATH",
+        help="runs, *_eval_results.json, lm-eval's results, a CSV; of a folder of runs the newest",
+    )
+    report.add_argument(
+        "--n",
+        type=counts,
+        default={},
+        metavar="N | NAME=N[,...]",
+        help="samples where a CSV states none: by run, by sequence length, or lambada=N",
+    )
+    add_tolerance_and_alpha(report)
+    report.add_argument(
+        "--weights",
+        type=_weights,
+        default=None,
+        metavar="METRIC=W[,...]",
+        help="of the composite (default: those of the results)",
+    )
+    report.add_argument(
+        "--format",
+        type=_formats,
+        default=None,
+        metavar="FORMAT[,...]",
+        help="files to write: html, md, text (default html,md)",
+    )
+    report.add_argument("-o", "--output", type=Path, metavar="DIR", help="write files there")
+    report.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Report.
+
+    Returns:
+        0: a report judges nothing.
+    """
+    from ..curves.conclude import conclude
+    from ..origins.read import read_all
+    from ..reports.curve_table import curve_lines
+
+    if arguments.format and arguments.output is None:
+        raise CkptbenchError("needs a folder for the files", where="--format", remedy="Add -o DIR.")
+    if arguments.output is not None and arguments.output.is_file():
+        raise CkptbenchError("is a file", where=str(arguments.output), remedy="Name a folder.")
+    results = read_all(arguments.paths, n=arguments.n)
+    conclusions = conclude(
+        [measurement for result in results for measurement in result.measurements],
+        alpha=arguments.alpha,
+        tolerance=arguments.tolerance,
+        weights=arguments.weights,
+    )
+    lines = [*curve_lines(conclusions), *(f"note: {note}" for note in notes_of(results))]
+    print("\n".join(lines))
+    if arguments.output is not None:
+        _write(results, conclusions, lines, arguments.output, arguments.format or ("html", "md"))
+    return 0
+
+
+def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignore[no-untyped-def]
+    from ..atomic import atomic_write_text
+
+    paths = []
+    if "text" in formats:
+        atomic_write_text(folder / _TEXT_FILE, "\n".join(lines) + "\n")
+        paths.append(folder / _TEXT_FILE)
+    others = [name for name in formats if name != "text"]
+    if others:
+        from ..reports.report_files import write_report
+
+        paths += write_report(results, conclusions, folder, others)
+    for path in paths:
+        tell(f"wrote {path}")
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in found:
+        if name not in _FORMATS:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(_FORMATS)}, got {name!r}")
+    return found
+
+
+def _weights(text: str) -> dict[str, float]:
+    try:
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {name.strip(): float(weight) for name, _, weight in pairs}
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected METRIC=WEIGHT[,...] such as real@1=0.5,real@5=0.5, got {text!r}"
+        ) from None

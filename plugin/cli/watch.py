@@ -1,0 +1,207 @@
+"""`ckptbench watch`: evaluate a training run's checkpoints as they are completed."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..errors import CkptbenchError
+from ..option_values import report_formats
+from ..option_values import run_id as read_run_id
+from ..tracking.address import check_tracking, tracking_uri
+from ..watching.survey import PATTERNS
+from .arguments import add_tolerance_and_alpha
+
+_DEFAULT_ARGUMENTS = ("--pyargs", "ckptbench.benchmarks")
+# Options of the plugin that are the watch's own to give.
+_OURS = ("checkpoint", "run-id", "results-dir", "report", "mlflow")
+_PYTEST = "--pytest-argument"
+_EXAMPLES = """\
+examples:
+  ckptbench watch runs/x --report html -- benchmarks --limit=200
+  ckptbench watch runs/x --once --order newest-first -- benchmarks -k real
+  ckptbench watch runs/x --stop-early --idle 7200 -- benchmarks; test $? -eq 3 && touch runs/x/STOP
+
+exit status:
+  0    ended after --once or --idle; every checkpoint evaluated is complete and passed its gate
+  1    a checkpoint failed its gate, is incomplete, or could not be evaluated
+  2    what was given cannot be used
+  3    with --stop-early: training can stop
+  130  ended by SIGINT; 143 by SIGTERM: what was evaluated is in the run's folder
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options."""
+    watch = commands.add_parser(
+        "watch",
+        usage="ckptbench watch DIR [options] [-- PYTEST-ARGUMENT ...]",
+        help="evaluate a training run's checkpoints as they are completed",
+        description="Watch a folder that a trainer saves checkpoints in, evaluate each one when "
+        "it is complete, and keep one run of all of them, whatever the trainer deletes later.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    watch.add_argument("folder", type=Path, metavar="DIR", help="folder of the checkpoints")
+    watch.add_argument(
+        "--pattern",
+        action="append",
+        metavar="P",
+        help=f"names of checkpoints, may be repeated (default: {', '.join(PATTERNS)})",
+    )
+    watch.add_argument(
+        "--order",
+        choices=("oldest-first", "newest-first"),
+        default="oldest-first",
+        help="which of several is evaluated first (default oldest-first)",
+    )
+    watch.add_argument(
+        "--settle",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="how long a checkpoint's files must not change (default 10)",
+    )
+    watch.add_argument(
+        "--idle", type=_seconds, metavar="SECONDS", help="end when nothing is new for so long"
+    )
+    watch.add_argument(
+        "--once", action="store_true", help="evaluate what is there, wait for nothing, and end"
+    )
+    watch.add_argument(
+        "--stop-early",
+        action="store_true",
+        help="end with exit status 3 when the early-stopping rule says that training can stop",
+    )
+    watch.add_argument(
+        "--run-id", type=read_run_id, metavar="ID", help="default: watch- and the folder's name"
+    )
+    watch.add_argument(
+        "--results-dir",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="where runs leave their folders (default results)",
+    )
+    watch.add_argument(
+        "--report",
+        type=report_formats,
+        default=(),
+        metavar="FORMAT[,...]",
+        help="rewrite this report after each checkpoint: html, md",
+    )
+    watch.add_argument(
+        "--mlflow", type=tracking_uri, metavar="URI|env", help="send the run there, too"
+    )
+    add_tolerance_and_alpha(watch)
+    watch.add_argument(_PYTEST, action="append", default=[], help=argparse.SUPPRESS)
+    watch.set_defaults(run=run)
+
+
+def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
+    """`watch`'s command line with what stands after `--` as values of a hidden option.
+
+    argparse would take them for positional arguments that came too late.
+    """
+    given = list(argv)
+    if given[:1] != ["watch"] or "--" not in given:
+        return given
+    place = given.index("--")
+    return given[:place] + [f"{_PYTEST}={argument}" for argument in given[place + 1 :]]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Watch.
+
+    Returns:
+        See the epilog.
+    """
+    from ..watching.watcher import Plan, Watcher
+
+    _check(arguments.pytest_argument)
+    check_tracking(arguments.mlflow or "")
+    patterns = tuple(arguments.pattern or PATTERNS)
+    for pattern in patterns:
+        if "/" in pattern:
+            raise CkptbenchError(
+                f"{pattern!r} holds a slash", where="--pattern", remedy="it matches names in DIR"
+            )
+    folder: Path = arguments.folder
+    name = arguments.run_id or f"watch-{folder.absolute().name}"
+    plan = Plan(
+        folder=folder,
+        run=arguments.results_dir.absolute() / name,
+        arguments=tuple(arguments.pytest_argument) or _DEFAULT_ARGUMENTS,
+        patterns=patterns,
+        order=arguments.order,
+        settle_s=arguments.settle,
+        poll_s=min(2.0, max(0.1, arguments.settle / 2)),
+        idle_s=arguments.idle,
+        once=arguments.once,
+        stop_early=arguments.stop_early,
+        reports=arguments.report,
+        mlflow=arguments.mlflow or "",
+        alpha=arguments.alpha,
+        tolerance=arguments.tolerance,
+    )
+    stop = threading.Event()
+    with _signals(stop) as received:
+        watcher = Watcher(plan, stop, _say)
+        _say(f"watching {folder}, results in {arguments.results_dir / name}")
+        status = 1
+        with suppress(KeyboardInterrupt):  # a second signal: what is written already is whole
+            status = watcher.run()
+    return 128 + received[0] if received else status
+
+
+def _check(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        option = argument.partition("=")[0].removeprefix("--").removeprefix("ckpt-")
+        if argument.startswith("--") and option in _OURS:
+            remedy = (
+                "the watch names the checkpoints itself"
+                if option == "checkpoint"
+                else f"give --{option} to the watch, before --"
+            )
+            raise CkptbenchError(f"{argument} stands after --", where="watch", remedy=remedy)
+
+
+@contextmanager
+def _signals(stop: threading.Event) -> Iterator[list[int]]:
+    """The first SIGINT or SIGTERM asks for an orderly end, a second one ends at once."""
+    received: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        stop.set()
+        if len(received) > 1:
+            raise KeyboardInterrupt
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        before[each] = signal.signal(each, asked)
+    try:
+        yield received
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds, such as 30, got {text!r}")
+    return seconds

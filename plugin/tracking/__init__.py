@@ -1,0 +1,1 @@
+"""Sending a run that lies on disk to an MLflow server."""

@@ -1,0 +1,1 @@
+"""Evaluating a training run's checkpoints while the trainer is still writing them."""

@@ -1,0 +1,128 @@
+"""What several rooms' tests need: folders of runs, made without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckptbench.ending import write_files
+from ckptbench.folding import fold_run
+from ckptbench.options import OPTIONS, Options
+from ckptbench.outcomes import Recorded
+from ckptbench.results import Summary
+from ckptbench.samples import Generated, content_hash
+from ckptbench.scores.reducers import TopK
+from ckptbench.scores.registry import spec_of
+from ckptbench.scores.score import Reducer
+from ckptbench.store import Key, PlannedItem, RunStore, encode
+
+# What a sample came to in each of its trials: a value for each k, or the word of a status.
+Trials = Sequence[Sequence[float] | str]
+
+
+def make_run(
+    folder: Path,
+    checkpoints: Mapping[str, Mapping[str, Trials]],
+    *,
+    protocol: str = "real/whole-word",
+    reducer: Reducer | None = None,
+    dataset: str = "passages",
+    fingerprint: str = "",
+    seq_len: int = 512,
+    run: str = "base",
+    clusters: Mapping[str, str] | None = None,
+    started: str = "2026-01-01T00:00:00+00:00",
+    ended: bool = True,
+) -> Path:
+    """Leave a run's folder: its samples' trials by checkpoint and id of the sample.
+
+    Without `ended`, only what a session that was killed leaves.
+    """
+    benchmark = protocol.partition("/")[0]
+    store = RunStore(folder)
+    groups: list[dict[str, Any]] = []
+    items: list[PlannedItem] = []
+    outcomes: dict[str, Recorded] = {}
+    samples: dict[str, dict[str, str]] = {}
+    answers, served = [], []
+    for number, (name, trials_of) in enumerate(checkpoints.items()):
+        groups.append(
+            {
+                "checkpoint": name,
+                "spec": f"runs/{run}/{name}",
+                "run": run,
+                "benchmark": benchmark,
+                "protocol": protocol,
+                "primary": True,
+                "reducer": spec_of(reducer or TopK((1, 5))),
+                "dataset": dataset,
+                "source": f"{dataset}.txt",
+                "licence": "Apache-2.0",
+                "own_checkpoint": True,
+            }
+        )
+        for sample, trials in trials_of.items():
+            fields = {"text": f"{sample} of {dataset}, with a word that returns", "answer": "word"}
+            digest_of = content_hash(fields)
+            samples[digest_of] = fields
+            for trial, outcome in enumerate(trials):
+                prefix = f"{name}/" if len(checkpoints) > 1 else ""
+                suffix = f"-t{trial:02d}" if len(trials) > 1 else ""
+                nodeid = f"benchmarks/test_{benchmark}.py::test[{prefix}{sample}{suffix}]"
+                cluster = (clusters or {}).get(sample, sample)
+                position = len(items)
+                items.append(
+                    PlannedItem(position, nodeid, number, sample, digest_of, cluster, trial)
+                )
+                outcomes[nodeid] = _recorded(outcome)
+                if isinstance(outcome, str):
+                    continue
+                digest = content_hash([name, fingerprint, protocol, digest_of, trial])
+                key = Key(digest, fingerprint or name, protocol, digest_of, trial, 0)
+                answers.append((key, encode(Generated(f"{outcome} by {folder.name}", 1, "eos"))))
+                served.append((position, digest))
+    store.write_plan("token", [], groups, items, samples.items())
+    store.add(answers, served)
+    for number, name in enumerate(checkpoints):
+        facts = {"fingerprint": fingerprint or name, "settings": {"seq_len": seq_len}, "notes": []}
+        store.write_engine(name, facts)
+        store.add_work(number, 1.5, len(checkpoints[name]), 0)
+    if ended:
+        _end(folder, store, outcomes, started)
+    store.close()
+    return folder
+
+
+def _recorded(outcome: Sequence[float] | str) -> Recorded:
+    if isinstance(outcome, str):
+        return Recorded(outcome, (), "no answer was obtained" if outcome == "error" else "")
+    return Recorded("passed" if outcome[0] >= 1 else "missed", tuple(outcome))
+
+
+def _end(folder: Path, store: RunStore, outcomes: dict[str, Recorded], started: str) -> None:
+    values: dict[str, Any] = {option.field: option.default for option in OPTIONS}
+    options = Options(**{**values, "run_id": folder.name})
+    folded = fold_run(store, outcomes, options, None, created=started, version="0")
+    complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
+    summary = Summary(
+        run_id=folder.name,
+        started=started,
+        seconds=3.0,
+        complete=complete,
+        exit_status=int(not complete),
+        gate="regress",
+        checkpoints=folded.checkpoints,
+        environment={"python": "3.12"},
+        notes=folded.notes,
+        rerun_options=tuple(f"--checkpoint={c.spec}" for c in folded.checkpoints),
+        drawing={"seed": 0, "temperature": 0.0},
+    )
+    write_files(folder, store, outcomes, folded, summary)
+
+
+@pytest.fixture(name="make_run")
+def _make_run() -> Callable[..., Path]:
+    return make_run
