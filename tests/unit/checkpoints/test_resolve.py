@@ -87,7 +87,7 @@ def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: P
     assert refused.what.endswith("it is a file")
     assert refused.remedy == (
         "give a Hugging Face folder with config.json or a .pt or .pth file of a training run "
-        "or 'demo-mlm'"
+        "or an adapter's folder with adapter_config.json or a server's address or 'demo-mlm'"
     )
 
 

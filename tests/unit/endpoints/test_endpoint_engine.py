@@ -1,0 +1,308 @@
+"""A served model gives the scores of the same model here, or says why it gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckptbench.errors import CkptbenchError
+from ckptbench.fixtures.checkpoints.resolve import resolve
+from ckptbench.samples import (
+    Failed,
+    FillMask,
+    Generate,
+    Generated,
+    Likelihood,
+    LogLikelihood,
+    LogLikelihoodRolling,
+    Request,
+    Response,
+    Skipped,
+)
+
+Serve = Callable[..., Any]
+DEMO = resolve("demo-code").path
+TEXTS = (
+    Generate("def add(a, b):\n", max_tokens=24),
+    Generate("def total(numbers):\n", stop=("\n",), max_tokens=24),
+    Generate("def is_even(n):\n", stop=("!", "?", ";", ":", "n %"), max_tokens=24),
+    Generate("def shout(s):\n", max_tokens=6),
+)
+SCORED = (
+    LogLikelihood("def add(a, b):\n", "    return a + b\n"),
+    LogLikelihood("def add(a, b):\n   ", " return a - b\n"),
+    LogLikelihood("def add(a, b):\n", "    return"),
+    LogLikelihood("", "def add"),
+)
+
+
+def answers(engine: Any, requests: Sequence[Request]) -> list[Response]:
+    found = list(engine.answer(requests))
+    assert sorted(index for index, _ in found) == list(range(len(requests)))
+    return [response for _, response in sorted(found, key=lambda entry: entry[0])]
+
+
+def texts(responses: Sequence[Response]) -> list[str]:
+    assert all(isinstance(r, Generated) for r in responses), responses
+    return [r.text for r in responses if isinstance(r, Generated)]
+
+
+def reason(response: Response) -> str:
+    assert isinstance(response, Failed), response
+    assert "\n" not in response.reason
+    return response.reason
+
+
+def test_greedy_texts_are_those_of_the_local_engine(
+    model: Any, serve: Serve, engine_of: Serve
+) -> None:
+    here = model.answers(*TEXTS)
+    there = answers(engine_of(serve()), TEXTS)
+    assert texts(there) == texts(here)
+    assert [r.finish for r in there] == [r.finish for r in here]
+
+
+@pytest.mark.parametrize("lacks", [set(), {"prompt_logprobs"}, {"ids"}])
+@pytest.mark.parametrize("tokenizer", [None, DEMO])
+def test_likelihoods_are_those_of_the_local_engine(
+    model: Any, serve: Serve, engine_of: Serve, lacks: set[str], tokenizer: Path | None
+) -> None:
+    there = answers(engine_of(serve(lacks=lacks), tokenizer=tokenizer), SCORED)
+    for mine, theirs in zip(model.answers(*SCORED), there, strict=True):
+        assert isinstance(theirs, Likelihood)
+        assert theirs.logprob == pytest.approx(mine.logprob, abs=1e-3)
+        assert (theirs.greedy, theirs.tokens) == (mine.greedy, mine.tokens)
+
+
+def test_a_context_is_counted_once_for_all_its_continuations(
+    serve: Serve, engine_of: Serve
+) -> None:
+    server = serve()
+    engine = engine_of(server)
+    before = len(server.seen)
+    answers(engine, [LogLikelihood("def f(a):\n", f"    return {n}") for n in range(5)])
+    assert len(server.seen) - before == 6
+
+
+def test_a_long_text_is_scored_in_the_local_engines_windows(
+    model: Any, serve: Serve, engine_of: Serve
+) -> None:
+    (request,) = asked = [LogLikelihoodRolling("def add(a, b):\n    return a + b\n")]
+    (mine,) = model.answers(request)
+    (theirs,) = answers(engine_of(serve(), tokenizer=DEMO), asked)
+    assert theirs.logprob == pytest.approx(mine.logprob, abs=1e-3)
+    assert theirs.tokens == mine.tokens
+    assert "--tokenizer" in reason(answers(engine_of(serve()), asked)[0])
+
+
+def test_a_server_that_scores_only_what_it_generates_is_refused(
+    serve: Serve, engine_of: Serve
+) -> None:
+    engine = engine_of(serve(lacks={"echo", "prompt_logprobs"}))
+    for response in answers(engine, SCORED):
+        told = reason(response)
+        assert "ignores echo" in told
+        assert "ignores prompt_logprobs" in told
+    assert "tells no log probabilities of prompts" in " ".join(engine.notes)
+
+
+def test_each_answer_has_its_own_seed(serve: Serve, engine_of: Serve) -> None:
+    engine = engine_of(serve())
+    asked = [Generate("def f(", max_tokens=16, temperature=1.5, seed=seed) for seed in range(6)]
+    drawn = texts(answers(engine, asked))
+    assert len(set(drawn)) > 1
+    assert texts(answers(engine, asked[3:4])) == drawn[3:4]
+
+
+def test_trials_are_drawn_at_once_where_seeds_are_not_honoured(
+    serve: Serve, engine_of: Serve
+) -> None:
+    server = serve(lacks={"seed"})
+    engine = engine_of(server)
+    asked = [Generate("def f(", max_tokens=16, temperature=1.5, seed=seed) for seed in range(6)]
+    before = len(server.seen)
+    assert len(set(texts(answers(engine, asked)))) > 1
+    assert [body["n"] for _, body in server.seen[before:]] == [6]
+    assert "does not honour seed" in " ".join(engine.notes)
+
+
+def test_a_server_that_ignores_temperature_draws_no_trials(serve: Serve, engine_of: Serve) -> None:
+    engine = engine_of(serve(lacks={"temperature", "n"}))
+    hot, cold = answers(engine, [Generate("def f(", temperature=0.8), Generate("def f(")])
+    assert "ignores temperature" in reason(hot)
+    assert isinstance(cold, Generated)
+
+
+def test_a_prompt_gets_as_many_tokens_as_there_is_room_for(
+    model: Any, serve: Serve, engine_of: Serve
+) -> None:
+    asked = [Generate("x = 1\n" * 100, max_tokens=400), Generate("x = 1\n" * 200, max_tokens=9)]
+    here = model.answers(*asked)
+    assert isinstance(here[1], Skipped)
+    assert isinstance(here[0], Generated)
+    for tokenizer in (None, DEMO):
+        there = answers(engine_of(serve(), tokenizer=tokenizer), asked)
+        assert texts(there[:1]) == [here[0].text]
+        assert there[1] == here[1]
+
+
+def test_a_prompt_too_long_for_a_server_that_counts_no_tokens_fails_with_its_words(
+    serve: Serve, engine_of: Serve
+) -> None:
+    (told,) = answers(engine_of(serve(lacks={"tokenize"})), [Generate("x", max_tokens=4000)])
+    assert "HTTP 400: This model's maximum context length is 512 tokens." in reason(told)
+
+
+def test_what_a_server_cannot_answer_is_refused(serve: Serve, engine_of: Serve) -> None:
+    (fill, chat) = answers(
+        engine_of(serve(lacks={"chat"})), [FillMask("a b", (0, 1), "a"), Generate("a", chat=True)]
+    )
+    assert "no FillMask" in reason(fill)
+    assert "does not chat" in reason(chat)
+    (plain,) = answers(engine_of(serve(), path="/chat/completions"), [Generate("a")])
+    assert "choose a protocol that chats" in reason(plain)
+
+
+def test_a_chat_goes_to_the_path_of_chats(serve: Serve, engine_of: Serve) -> None:
+    server = serve()
+    (answer,) = answers(engine_of(server), [Generate("def f(x):\n", chat=True, max_tokens=8)])
+    assert isinstance(answer, Generated)
+    assert server.seen[-1][1]["messages"] == [{"role": "user", "content": "def f(x):\n"}]
+
+
+def test_connections_are_used_again(serve: Serve, engine_of: Serve) -> None:
+    server = serve()
+    engine = engine_of(server, at_once=3)
+    for _ in range(3):
+        answers(engine, [Generate(f"def f{n}(", max_tokens=2) for n in range(8)])
+    assert server.connections <= 3
+
+
+# Identity
+
+
+def test_answers_are_used_again_in_the_same_run_only(serve: Serve, connected: Serve) -> None:
+    server = serve()
+    first, again, other = (connected(server, run=run).fingerprint for run in ("a", "a", "b"))
+    assert first == again
+    assert first != other
+
+
+def test_the_model_is_the_only_one_or_the_one_named(serve: Serve, connected: Serve) -> None:
+    assert connected(serve()).model == "demo"
+    with pytest.raises(CkptbenchError, match=r"no model 'demos' \(did you mean 'demo'\?\)"):
+        connected(serve(), model="demos")
+
+
+def test_a_tokenizer_of_another_model_is_refused(
+    serve: Serve, connected: Serve, tmp_path: Path
+) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({"<unk>": 0, "the": 1}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>").save_pretrained(tmp_path)
+    with pytest.raises(CkptbenchError, match="tokens of a text, not those"):
+        connected(serve(), tokenizer=tmp_path)
+
+
+def test_nobody_at_an_address_is_one_clear_error(serve: Serve, connected: Serve) -> None:
+    server = serve()
+    server.stop()
+    with pytest.raises(CkptbenchError, match="nobody answers") as caught:
+        connected(server, retries=0)
+    assert "start the server first" in str(caught.value)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("fault", ["429", "503", "500", "reset", "cut", "webpage"])
+def test_what_passes_is_tried_again(model: Any, serve: Serve, engine_of: Serve, fault: str) -> None:
+    engine = engine_of(serve(fault=lambda n: fault if n in (0, 1, 5) else ""), retries=4)
+    assert texts(answers(engine, TEXTS)) == texts(model.answers(*TEXTS))
+
+
+def test_the_server_is_not_asked_before_the_time_it_names(serve: Serve, engine_of: Serve) -> None:
+    from ckptbench.fixtures.endpoints import client
+
+    times: list[float] = []
+
+    def told(number: int) -> str:
+        import time
+
+        times.append(time.monotonic())
+        return "429" if number == 0 else ""
+
+    engine = engine_of(serve(fault=told), at_once=1)
+    answers(engine, TEXTS[:1])
+    assert times[1] - times[0] >= 0.05
+    assert client.LONGEST_RETRY_AFTER_S > 60
+
+
+def test_a_refusal_is_told_and_not_tried_again(
+    serve: Serve, engine_of: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-123")
+    server = serve(fault=lambda n: "400" if n == 0 else "")
+    engine = engine_of(server, at_once=1)
+    told = [reason(r) for r in answers(engine, TEXTS) if isinstance(r, Failed)]
+    assert told == ["HTTP 400: no such thing, ***"]
+    assert server.asked == len(TEXTS)
+    assert server.seen[-1][0]["Authorization"] == "Bearer sk-secret-123"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("half", "3 of 6 answers"), ("renumber", "numbered"), ("no-choices", "no choices")],
+)
+def test_a_broken_answer_fails_all_that_were_asked_with_it(
+    serve: Serve, engine_of: Serve, fault: str, words: str
+) -> None:
+    engine = engine_of(serve(lacks={"seed"}, fault=lambda number: fault))
+    asked = [Generate("def f(", max_tokens=4, temperature=1.5, seed=seed) for seed in range(6)]
+    assert all(words in reason(response) for response in answers(engine, asked))
+
+
+def test_a_shuffled_answer_is_put_in_order(serve: Serve, engine_of: Serve) -> None:
+    engine = engine_of(serve(lacks={"seed"}, fault=lambda number: "reorder"))
+    asked = [Generate("def f(", max_tokens=4, temperature=1.5, seed=seed) for seed in range(6)]
+    assert len(texts(answers(engine, asked))) == 6
+
+
+def test_null_is_an_empty_answer_and_is_told(serve: Serve, connected: Serve) -> None:
+    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+
+    endpoint = connected(serve(fault=lambda number: "null" if number == 2 else ""), at_once=1)
+    found = texts(answers(EndpointEngine(endpoint), TEXTS))
+    assert found[2] == ""
+    assert all(found[:2])
+    assert endpoint.closing_notes == ("1 answers of demo were null: they count as empty texts",)
+
+
+def test_a_server_that_is_gone_is_not_asked_for_the_rest(
+    model: Any, serve: Serve, engine_of: Serve
+) -> None:
+    server = serve(fault=lambda number: "die" if number == 4 else "")
+    engine = engine_of(server, retries=1, at_once=1)
+    asked = [Generate(f"def f{n}(a):\n", max_tokens=4) for n in range(40)]
+    found = answers(engine, asked)
+    assert texts(found[:4]) == texts(model.answers(*asked[:4]))
+    told = [reason(response) for response in found[4:]]
+    assert all("after 2 tries" in words for words in told[:3])
+    assert all("stopped answering" in words for words in told[3:])
+    assert server.asked == 5
+    assert "was not sent" in reason(answers(engine, asked[:1])[0])
+
+
+def test_one_request_that_always_fails_does_not_stop_the_others(
+    serve: Serve, engine_of: Serve
+) -> None:
+    server = serve(fault=lambda number: "500" if number < 2 else "")
+    found = answers(engine_of(server, retries=1, at_once=1), TEXTS)
+    assert "HTTP 500" in reason(found[0])
+    assert len(texts(found[1:])) == len(TEXTS) - 1
