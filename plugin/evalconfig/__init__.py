@@ -1,0 +1,1 @@
+"""One file that says which benchmarks run, with what settings: `--eval-config`."""

@@ -1,0 +1,80 @@
+"""The same tasks asked by lm-eval and by a run of ours, and their numbers side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Sums of some thousand log probabilities, which are rounded otherwise in batches of another shape:
+# lm-eval's own values of them differ between batch sizes 1 and 16.
+SUMS = ("word_perplexity", "byte_perplexity", "bits_per_byte", "perplexity")
+SUMS_REL = 1e-6
+
+
+def model(folder: Path, batch_size: int) -> Any:
+    """lm-eval's face of a Hugging Face folder, in fp32 on the CPU."""
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(pretrained=str(folder), device="cpu", dtype="float32", batch_size=batch_size)
+
+
+def evaluated(lm: Any, tasks: Sequence[str], folder: Path, **settings: Any) -> Mapping[str, Any]:
+    """What `simple_evaluate` returns for tasks of a folder."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    manager = TaskManager(include_path=str(folder))
+    found = lm_eval.simple_evaluate(lm, tasks=list(tasks), task_manager=manager, **settings)
+    assert found is not None
+    return found
+
+
+def stated(run: Path) -> dict[str, dict[str, Any]]:
+    """The values and standard errors of a run's result files, by task and group."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in run.glob("*_results.json"):
+        content = json.loads(file.read_text())
+        for task, values in content.get("results", {}).items():
+            assert found.setdefault(task, values) == values
+    return found
+
+
+def scored(run: Path) -> dict[str, tuple[float, float | None]]:
+    """Each score of a run's summary and its standard error."""
+    (checkpoint,) = json.loads((run / "summary.json").read_text())["checkpoints"]
+    return {
+        score["metric"]: (score["value"], score["standard_error"])
+        for benchmark in checkpoint["benchmarks"]
+        for score in benchmark["scores"]
+    }
+
+
+def assert_same_numbers(run: Path, expected: Mapping[str, Any]) -> int:
+    """See that every number of lm-eval stands in our files and in our summary.
+
+    Returns:
+        How many metrics were compared, each with its standard error.
+    """
+    files, scores = stated(run), scored(run)
+    compared = 0
+    # A group's own values stand under `groups`, and under `results` too where it aggregates.
+    for task, values in {**expected["results"], **expected.get("groups", {})}.items():
+        for key, value in values.items():
+            name, comma, filtered = key.partition(",")
+            if not comma or name.endswith("_stderr"):
+                continue
+            in_file = files[task][key]
+            error, our_error = (v[f"{name}_stderr,{filtered}"] for v in (values, files[task]))
+            number = None if our_error == "N/A" else our_error
+            assert scores[f"{task} {key}"] == (in_file, number)
+            if name in SUMS:
+                value = pytest.approx(value, rel=SUMS_REL)
+                error = error if error == "N/A" else pytest.approx(error, rel=SUMS_REL)
+            assert in_file == value, f"{task} {key}"
+            assert our_error == error, f"standard error of {task} {key}"
+            compared += 1
+    return compared
