@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-from .benchmark import Miss, samples
+from .benchmark import Benchmark, Miss, benchmark_family, samples
 from .engine import Engine
 from .errors import CkptbenchError
 from .protocol import Asking, Protocol
@@ -21,7 +21,10 @@ from .samples import (
     Generated,
     Likelihood,
     LogLikelihood,
+    LogLikelihoodRolling,
     Sample,
+    Several,
+    SeveralAnswers,
     Skipped,
 )
 from .scores import mean, pass_at_k, top_k
@@ -29,6 +32,7 @@ from .scores.registry import register_reducer
 
 __all__ = [
     "Asking",
+    "Benchmark",
     "CkptbenchError",
     "Engine",
     "Failed",
@@ -38,11 +42,15 @@ __all__ = [
     "Generated",
     "Likelihood",
     "LogLikelihood",
+    "LogLikelihoodRolling",
     "Miss",
     "Protocol",
     "Sample",
+    "Several",
+    "SeveralAnswers",
     "Skipped",
     "__version__",
+    "benchmark_family",
     "mean",
     "pass_at_k",
     "register_reducer",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from . import runlog, several
 from .engine import Engine
 from .errors import CkptbenchError
 from .executing import Executions
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 _STOP = object()
 
 
+class OutOfTime(Exception):
+    """A group has been asked for as long as it may be."""
+
+
 @dataclass(eq=False)
 class Block:
     """Items that are answered together.
@@ -38,6 +43,7 @@ class Block:
     Attributes:
         answered: how many of them have their response.
         started: when answering began, of `time.monotonic`; None while it waits for its turn.
+        dropped: whether its engine is torn down, so that nothing more is to be asked.
     """
 
     items: Sequence[SampleItem]
@@ -45,6 +51,7 @@ class Block:
     engine: Engine | None = None
     answered: int = 0
     started: float | None = None
+    dropped: bool = False
 
 
 @dataclass(slots=True)
@@ -83,9 +90,12 @@ class Answering:
         default_factory=queue.SimpleQueue
     )
     _threads: list[threading.Thread] = field(default_factory=list)
+    _asking: Engine | None = None
+    _between_blocks: threading.Condition = field(default_factory=threading.Condition)
     _stopping: bool = False
-    _described: dict[int, tuple[str, dict[str, object]]] = field(default_factory=dict)
+    _described: dict[int, tuple[Engine, str, dict[str, object]]] = field(default_factory=dict)
     _handed_out: bytearray = field(default_factory=bytearray)
+    _begun: dict[int, float] = field(default_factory=dict)
     _at_work: int = -1
     _broken: str = ""
 
@@ -119,6 +129,23 @@ class Answering:
                     last = time.monotonic()
                     self.progress(block)
             return self._ready.pop(position)
+
+    def let_go(self, engine: Engine, wait_s: float = 30.0) -> None:
+        """Forget an engine that is torn down, so that its model can leave memory.
+
+        It stops after the answer at hand. What it has not answered is asked anew, if its items
+        run at all.
+        """
+        held = [(number, block) for number, block in self._blocks.items() if block.engine is engine]
+        for _, block in held:
+            block.dropped = True
+        with self._between_blocks:
+            self._between_blocks.wait_for(lambda: self._asking is not engine, wait_s)
+        self._described.pop(id(engine), None)
+        for number, block in held:
+            block.engine = None
+            if block.answered < len(block.items):
+                del self._blocks[number]
 
     def close(self, wait_s: float = 30.0) -> None:
         """Stop after the answers at hand and make those durable."""
@@ -170,29 +197,44 @@ class Answering:
     def _ask_blocks(self) -> None:
         while (block := self._to_ask.get()) is not _STOP:
             assert isinstance(block, Block)
-            block.started = time.monotonic()
-            answered: set[int] = set()
-            reason = "the engine gave no answer for this sample"
-            detail = ""
-            try:
-                for answer in self._answer(block):
-                    answered.add(answer.position)
-                    self._to_write.put(answer)
-                    if self._stopping:
-                        break
-            except BaseException as error:  # a thread that dies would be waited for without end
-                reason = f"the engine failed: {type(error).__name__}: {error}"
-                detail = traceback.format_exc()
-            if not self._stopping:
-                for item in block.items:
-                    if item.position not in answered:
-                        self._to_write.put(_Answer(item.position, Failed(reason, detail)))
-                        detail = ""
+            engine = block.engine
+            self._now_asking(engine)
+            if engine is not None and not block.dropped:
+                self._ask(block, engine)
+            del block, engine  # waiting for the next one must not keep a model in memory
+            self._now_asking(None)
         self._to_write.put(_STOP)
 
-    def _answer(self, block: Block) -> Iterator[_Answer]:
-        engine, group = block.engine, block.group
-        assert engine is not None
+    def _now_asking(self, engine: Engine | None) -> None:
+        with self._between_blocks:
+            self._asking = engine
+            self._between_blocks.notify_all()
+
+    def _ask(self, block: Block, engine: Engine) -> None:
+        block.started = time.monotonic()
+        answered: set[int] = set()
+        reason = "the engine gave no answer for this sample"
+        detail = ""
+        try:
+            for answer in self._answer(block, engine):
+                answered.add(answer.position)
+                self._to_write.put(answer)
+                if self._stopping or block.dropped:
+                    break
+        except OutOfTime as error:
+            reason = str(error)
+        except BaseException as error:  # a thread that dies would be waited for without end
+            reason = f"the engine failed: {type(error).__name__}: {error}"
+            detail = traceback.format_exc()
+            runlog.LOG.error("%s: %s\n%s", block.group.title, reason, detail)
+        if not (self._stopping or block.dropped):
+            for item in block.items:
+                if item.position not in answered:
+                    self._to_write.put(_Answer(item.position, Failed(reason, detail)))
+                    detail = ""
+
+    def _answer(self, block: Block, engine: Engine) -> Iterator[_Answer]:
+        group = block.group
         fingerprint, settings = self._describe(engine, group)
         asked: list[tuple[SampleItem, Request, Key]] = []
         key_of = Asker(fingerprint, settings, group.protocol.name, group.seed).keys()
@@ -217,19 +259,39 @@ class Answering:
                     yield _Answer(item.position, self._heard(item, found), reused=key.digest)
             asked = left
         started = time.monotonic()
+        expected = set(range(len(asked)))
         try:
             if asked:
-                expected = set(range(len(asked)))
-                for index, response in engine.answer([request for _, request, _ in asked]):
+                self._check_time(group)
+                requests = [request for _, request, _ in asked]
+                for index, response in several.answer(engine, requests, group.asked.batch_size):
                     if index not in expected:
                         again = "twice" if 0 <= index < len(asked) else f"of {len(asked):,}"
                         raise ValueError(f"it answered request {index} {again}")
                     expected.remove(index)
                     item, _, key = asked[index]
                     yield self._taken(item, key, response)
+                    if expected:
+                        self._check_time(group)
         finally:
             seconds = time.monotonic() - started
-            self.store.add_work(group.index, seconds, len(asked), reused)
+            done = len(asked) - len(expected)
+            self.store.add_work(group.index, seconds, done, reused)
+            told = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
+            runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *told)
+
+    def _check_time(self, group: Group) -> None:
+        """Stop asking for a group whose time is up; what is answered stays.
+
+        Raises:
+            OutOfTime: it has been asked for longer than the configuration allows.
+        """
+        now = time.monotonic()
+        begun = self._begun.setdefault(group.index, now)
+        timeout_s = group.asked.timeout_s
+        if timeout_s is not None and now - begun > timeout_s:
+            source = group.asked.sources.get("timeout_s", "")
+            raise OutOfTime(f"not asked: its timeout of {timeout_s:g} s is over ({source})")
 
     def _taken(self, item: SampleItem, key: Key, response: Response) -> _Answer:
         if isinstance(response, Failed):
@@ -246,17 +308,19 @@ class Answering:
         if id(engine) not in self._described:
             fingerprint = getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}"
             settings = dict(getattr(engine, "settings", {}))
-            self._described[id(engine)] = fingerprint, settings
+            self._described[id(engine)] = engine, fingerprint, settings
             self.store.write_engine(
                 group.checkpoint_name,
                 {
                     "fingerprint": fingerprint,
                     "settings": settings,
                     "notes": list(getattr(engine, "notes", ())),
+                    "facts": dict(getattr(engine, "facts", {})),
                     "accelerator": describe_accelerator(),
                 },
             )
-        return self._described[id(engine)]
+        _, fingerprint, settings = self._described[id(engine)]
+        return fingerprint, settings
 
     def _heard(self, item: SampleItem, response: Response) -> Response:
         read = self._read(item, response)

@@ -37,6 +37,9 @@ class Benchmark:
         protocols: the ways they are asked; the first one's scores are gated.
         on_request: further ways, asked only when `--protocol` names them.
         score: folds the outcomes of a sample's trials.
+        limits_itself: whether the dataset has obeyed `--limit` already.
+        configured_as: the name that a configuration file has its settings under; empty when that
+            is its own.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Benchmark:
     protocols: tuple[Protocol, ...]
     score: Reducer
     on_request: tuple[Protocol, ...] = ()
+    limits_itself: bool = False
+    configured_as: str = ""
 
     def load(self, options: Options) -> Sequence[Sample] | None:
         """The samples of a session, in the dataset's order; None when it is not to be asked."""
@@ -57,6 +62,7 @@ def samples(
     protocol: Protocol | Sequence[Protocol],
     score: Reducer,
     on_request: Sequence[Protocol] = (),
+    limits_itself: bool = False,
 ) -> Callable[[F], F]:
     """Make a test function a benchmark: one item for every sample of a dataset.
 
@@ -70,6 +76,7 @@ def samples(
         protocol: how they are asked; several are asked side by side, and the first is gated.
         score: how outcomes become scores, such as `top_k(1, 5)`.
         on_request: further protocols, asked only when `--protocol` names them.
+        limits_itself: whether `dataset` obeys `--limit`; otherwise its first samples are asked.
 
     Raises:
         CkptbenchError: no protocol, or protocols of different benchmarks.
@@ -84,14 +91,42 @@ def samples(
         )
 
     def decorate(function: F) -> F:
-        benchmark = Benchmark(protocols[0].benchmark, dataset, protocols, score, tuple(on_request))
+        benchmark = Benchmark(
+            protocols[0].benchmark, dataset, protocols, score, tuple(on_request), limits_itself
+        )
         setattr(function, ATTRIBUTE, benchmark)
         return function
 
     return decorate
 
 
-def benchmark_of(function: object) -> Benchmark | None:
-    """What a function was decorated with, or None."""
+def benchmark_family(load: Callable[[Options], Iterable[Benchmark]]) -> Callable[[F], F]:
+    """Make a test function several benchmarks, which are known only once options are read.
+
+    Args:
+        load: gives the session's benchmarks; none, and the function is left out.
+    """
+
+    def decorate(function: F) -> F:
+        setattr(function, ATTRIBUTE, Family(load))
+        return function
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What `@benchmark_family` decorates a function with."""
+
+    load: Callable[[Options], Iterable[Benchmark]]
+
+
+def is_benchmark(function: object) -> bool:
+    """Whether a function was decorated."""
+    return isinstance(getattr(function, ATTRIBUTE, None), Benchmark | Family)
+
+
+def benchmarks_of(function: object, options: Options) -> Iterable[Benchmark]:
+    """The benchmarks that a decorated function is."""
     found = getattr(function, ATTRIBUTE, None)
-    return found if isinstance(found, Benchmark) else None
+    return found.load(options) if isinstance(found, Family) else (found,)  # type: ignore[return-value]

@@ -11,6 +11,7 @@ import os
 from array import array
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # A worker holds its last item back until it knows what comes next.
 _KEEP_AHEAD = 2
 _REFUSAL = "ckptbench_refusal"
+_NOTES = "ckptbench_notes"
 
 
 def visible_gpus() -> list[str]:
@@ -63,6 +65,13 @@ def tell_refusal(session: pytest.Session, message: str) -> None:
     session.config.hook.pytest_collectreport(report=report)
 
 
+def tell_notes(config: pytest.Config, notes: Sequence[str]) -> None:
+    """Hand a worker's notes over when it ends."""
+    output = getattr(config, "workeroutput", None)
+    if output is not None:
+        output[_NOTES] = list(notes)
+
+
 class Controller:
     """The main process's part in a session with workers."""
 
@@ -75,6 +84,13 @@ class Controller:
         """Tell a worker which run it is part of."""
         node.workerinput["ckptbench_run_id"] = self._bench.options.run_id
         node.workerinput["ckptbench_token"] = self._bench.token
+        node.workerinput["ckptbench_checkpoints"] = [asdict(c) for c in self._bench.checkpoints]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a worker found worth telling while it ran."""
+        told = getattr(node, "workeroutput", {}).get(_NOTES, ())
+        self._bench.notes = tuple(dict.fromkeys([*self._bench.notes, *told]))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

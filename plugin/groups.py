@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,20 @@ from _pytest.scope import Scope
 from .benchmark import Benchmark
 from .engine import Engine
 from .errors import CkptbenchError
+from .evalconfig.effective import Effective
+from .judging import Outcome, judge
 from .protocol import Asking, Protocol
-from .results import DatasetInfo
+from .results import DatasetInfo, Scalar
+from .runlog import LOG
+from .samples import Response
+from .scores.reducers import Named, observed_by, value_names
 from .scores.registry import spec_of
 from .scores.score import Reducer
 
 if TYPE_CHECKING:
     from .items import SampleItem
+    from .session import BenchSession
+    from .sweep.found import Found
 
 OWN_ARGUMENTS = frozenset({"sample", "response", "execution", "k"})
 # Marks that only pytest's own protocol, or another plugin's, knows how to obey.
@@ -43,12 +50,27 @@ class CheckpointParam:
     Attributes:
         index: its place among them, from 0.
         name: short and unique, of `[A-Za-z0-9_.-]`.
-        spec: what was given.
+        spec: what was given, or one match of a pattern.
+        run, step, epoch, facts: its place in its training, as far as that is known before it is
+            loaded; see `sweep.found.Found`.
     """
 
     index: int
     name: str
     spec: str
+    run: str = ""
+    step: int | None = None
+    epoch: float | None = None
+    facts: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+
+
+def named(found: Sequence[Found]) -> tuple[CheckpointParam, ...]:
+    """The checkpoints of a session with their names and places; each spec is there once."""
+    params = checkpoint_params([each.spec for each in found])
+    return tuple(
+        replace(param, run=each.run, step=each.step, epoch=each.epoch, facts=each.facts)
+        for param, each in zip(params, found, strict=True)
+    )
 
 
 def checkpoint_params(specs: Sequence[str]) -> tuple[CheckpointParam, ...]:
@@ -65,7 +87,12 @@ def checkpoint_params(specs: Sequence[str]) -> tuple[CheckpointParam, ...]:
 
 
 def _parts(spec: str) -> list[str]:
-    """The parts of a path; of the absolute one where the last part says nothing."""
+    """The parts of a path; of the absolute one where the last part says nothing.
+
+    An address is named by its host: every one of them ends alike.
+    """
+    if "://" in spec:
+        return [re.sub(r"(/v1)?(/chat)?(/completions)?/*$", "", spec.partition("://")[2]) or spec]
     path = Path(spec)
     if path.name in ("", "..") and path.exists():
         path = path.resolve()
@@ -88,8 +115,11 @@ class Group:
         arguments: what the function takes, in order.
         sampling: how answers are drawn.
         trials: how many answers are drawn for a sample.
+        asked: what options and the configuration file say of how it is asked.
+        left_out: ids of the samples that the dataset itself left out for `--limit`.
         keywords: names that reports of the items carry.
         obeyed: whether a mark asks for pytest's own protocol.
+        settings: what decides its outcomes beside the engine, such as the time a program has.
         base_node_id: the function's id as a value of pytest 9, which its items share parts of.
         hook: pytest's hooks as the items' folder has them; found once instead of for each item.
         others: what plugins outside pytest's core want of the items; likewise.
@@ -112,6 +142,8 @@ class Group:
     arguments: tuple[str, ...]
     sampling: Asking = field(default_factory=Asking)
     trials: int = 1
+    left_out: tuple[str, ...] = ()
+    asked: Effective = field(default_factory=Effective)
     keywords: Mapping[str, Any] = field(default_factory=dict)
     obeyed: bool = False
     engine_key: object = None
@@ -121,6 +153,7 @@ class Group:
     failure: BaseException | None = None
     failure_shown: bool = False
     base_node_id: Any = None
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
     _fixtureinfo: Any = None
     _initial: tuple[str, ...] = ()
 
@@ -136,7 +169,26 @@ class Group:
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Names of what the items' outcomes are values of."""
-        return tuple(self.reducer.metrics(self.benchmark.name))
+        return value_names(self.reducer, self.benchmark.name)
+
+    @property
+    def all_metrics(self) -> tuple[str, ...]:
+        """Names of all that its outcomes are folded into."""
+        name = self.benchmark.name
+        corpus = self.reducer.corpus if isinstance(self.reducer, Named) else ()
+        return (*self.reducer.metrics(name), *(f"{name} {metric}" for metric in corpus))
+
+    def judge(self, arguments: Mapping[str, Any], response: Response) -> Outcome:
+        """What an item's response came to, by the function's word."""
+        reducer = self.reducer
+        if isinstance(reducer, Named):
+            names, decides = reducer.names, reducer.decides
+            return judge(self.function, arguments, response, (), names, decides)
+        outcome = judge(self.function, arguments, response, reducer.ks)
+        if not outcome.values or not observed_by(reducer):
+            return outcome
+        values = (*outcome.values, *reducer.observe(response))  # type: ignore[attr-defined]
+        return replace(outcome, values=values)
 
     @property
     def title(self) -> str:
@@ -168,6 +220,10 @@ class Group:
         return {
             "checkpoint": self.checkpoint_name,
             "spec": self.checkpoint.spec if self.checkpoint else "",
+            "run": self.checkpoint.run if self.checkpoint else "",
+            "step": self.checkpoint.step if self.checkpoint else None,
+            "epoch": self.checkpoint.epoch if self.checkpoint else None,
+            "facts": dict(self.checkpoint.facts) if self.checkpoint else {},
             "benchmark": self.benchmark.name,
             "protocol": self.protocol.name,
             "primary": self.primary,
@@ -176,6 +232,15 @@ class Group:
             "source": self.dataset.source,
             "licence": self.dataset.licence,
             "own_checkpoint": self.loads_checkpoint,
+            "left_out": list(self.left_out),
+            "settings": dict(self.settings),
+            "metrics": self.asked.metrics,
+            "asked": {
+                name: {"value": _scalar(getattr(self.asked, name)), "source": source}
+                for name, source in self.asked.sources.items()
+            },
+            "output_path": self.asked.output_path,
+            "log_samples": self.asked.log_samples,
         }
 
     # Fixtures
@@ -261,6 +326,8 @@ class Group:
         Raises:
             FixtureFailed: now, or on an earlier call: a fixture is not tried again.
         """
+        from .session import session_of
+
         if self.values is not None:
             return
         if self.failure is None:
@@ -275,13 +342,23 @@ class Group:
                     ):
                         values[name] = request.getfixturevalue(name)
                 self.values = values
+                let_go = partial(self._let_go, session_of(item.config))
+                request._get_active_fixturedef("engine").addfinalizer(let_go)
+                LOG.info("%s: set up", self.title)
                 return
             except (Exception, pytest.fail.Exception) as error:
                 self.failure = error
+                LOG.error("%s: %s: %s", self.title, type(error).__name__, error)
         cause = str(self.failure).partition("\n")[0]
         if not isinstance(self.failure, CkptbenchError):
             cause = f"{type(self.failure).__name__}: {cause}"
         raise FixtureFailed(f"no engine for {self.title}: {cause}") from self.failure
+
+    def _let_go(self, session: BenchSession) -> None:
+        """Hold nothing of a model that is being torn down: the next one needs its memory."""
+        if self.values is not None:
+            session.let_go(self.values["engine"])
+            self.values = None
 
     @property
     def engine(self) -> Engine:
@@ -289,6 +366,11 @@ class Group:
         assert self.values is not None
         engine: Engine = self.values["engine"]
         return engine
+
+
+def _scalar(value: Any) -> Scalar:
+    """A setting as one value: names of metrics as one text."""
+    return ",".join(value) if isinstance(value, tuple) else value
 
 
 def _fixtureinfo(item: SampleItem, names: tuple[str, ...]) -> Any:

@@ -60,11 +60,10 @@ def pytest_pycollect_makeitem(
     collector: pytest.Collector, name: str, obj: object
 ) -> list[pytest.Item] | None:
     """Make a benchmark function into its sample items."""
-    from .benchmark import benchmark_of
+    from .benchmark import benchmarks_of, is_benchmark
 
-    found = benchmark_of(obj)
     bench = _session(collector.config)
-    if found is None or bench is None:
+    if bench is None or not is_benchmark(obj):
         return None
     if not isinstance(collector, pytest.Module):
         raise collector.CollectError(
@@ -73,7 +72,11 @@ def pytest_pycollect_makeitem(
     from .items import make_items
 
     try:
-        return make_items(bench, collector, name, obj, found)
+        return [
+            item
+            for found in benchmarks_of(obj, bench.options)
+            for item in make_items(bench, collector, name, obj, found)
+        ]
     except CkptbenchError as error:
         raise collector.CollectError(str(error)) from None
 
@@ -94,9 +97,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     showing_only = ("collectonly", "setuponly", "setupplan")
     try:
         bench.check_options()
+        if bench.options.asks_nothing:
+            bench.note_unasked()
+            return
         if not any(session.config.getoption(name, False) for name in showing_only):
             bench.make_plan(session.items)
     except CkptbenchError as error:
+        bench.refused = True
         if not bench.worker:
             raise pytest.UsageError(str(error)) from None
         from .distribute import tell_refusal
@@ -108,6 +115,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run long stretches of sample items in one go, where nobody minds."""
     bench = _session(session.config)
+    if bench is not None and bench.options.asks_nothing:
+        return not session.testsfailed or None  # what could not be collected is told by pytest
     if bench is None or bench.runner is None:
         return None
     from .loop import run_items
@@ -168,7 +177,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     """Conclude the run and decide the exit status before anybody reports it."""
     bench = _session(session.config)
     if bench is not None:
-        session.exitstatus = bench.finish(int(exitstatus), bench.outcomes.others_failed)
+        exitstatus = bench.finish(int(exitstatus), bench.outcomes.others_failed)
+        empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        session.exitstatus = 0 if empty and bench.options.asks_nothing else exitstatus
     return (yield)
 
 
@@ -182,8 +193,20 @@ def pytest_terminal_summary(
     hidden = screen.hide_repeated_errors(terminalreporter)
     result = yield
     hidden.restore()
-    if bench := _session(config):
-        screen.show(terminalreporter, bench.summary, bench.failure, bench.run_folder)
+    bench = _session(config)
+    if bench is not None and bench.options.asks_nothing:
+        from .reports import preview
+
+        preview.show(terminalreporter, bench)
+    elif bench is not None:
+        screen.show(
+            terminalreporter,
+            bench.summary,
+            bench.failure,
+            bench.run_folder,
+            conclusions=bench.conclusions,
+            reports=bench.reports,
+        )
     return result
 
 

@@ -16,9 +16,10 @@ from _pytest.mark.structures import NodeKeywords, get_unpacked_marks
 
 from .benchmark import Benchmark
 from .errors import CkptbenchError
+from .evalconfig.effective import effective
 from .executing import Execution
 from .groups import OBEYED_MARKS, Group
-from .judging import NoAnswer, Outcome, judge
+from .judging import NoAnswer, Outcome
 from .protocol import Asking
 from .results import DatasetInfo
 from .samples import Failed, Response, Sample, Skipped
@@ -197,7 +198,7 @@ class SampleItem(pytest.Item):
         if self.group.executes and not isinstance(response, Failed | Skipped):
             execution = answering.executions.result(self)
         arguments = self._arguments(response, execution)
-        outcome = judge(self.group.function, arguments, response, self.group.reducer.ks)
+        outcome = self.group.judge(arguments, response)
         if execution is None:
             return outcome
         detail = f"{execution.word}: {execution.reason}" if outcome.status == "missed" else ""
@@ -236,16 +237,17 @@ def make_items(
     """
     where = f"{collector.nodeid}::{name}"
     session.claim(found.name, where)
-    rows = found.load(session.options)
+    asked = effective(session.options, found.configured_as or found.name)
+    if asked is None:
+        return []
+    rows = found.load(replace(session.options, limit=asked.limit))
     if rows is None:
         return []
     _check_rows(rows, where)
     reducer = found.score
-    if chosen := session.options.k.get(found.name):
-        if reducer.takes_k:
-            reducer = reducer.with_ks(chosen)
-        else:
-            session.refuse(CkptbenchError(f"the score of {found.name} takes no k", where="--k"))
+    chosen = session.options.k.get(found.name)
+    if chosen and reducer.takes_k:
+        reducer = reducer.with_ks(chosen)
     arguments = tuple(inspect.signature(function).parameters)
     if ("k" in arguments) != bool(reducer.ks):
         raise CkptbenchError(
@@ -255,10 +257,13 @@ def make_items(
         )
     sampling, trials = _sampling(session, reducer)
     items: list[pytest.Item] = []
+    left_out = tuple(getattr(rows, "left_out", ()))
     for checkpoint in session.checkpoints or (None,):
-        for place, protocol in enumerate(session.protocols_of(found)):
+        primary = True
+        for protocol in session.protocols_of(found):
             covered = [row for row in rows if protocol.covers(row)]
-            limited = covered[: _limited(len(covered), session.options.limit)]
+            limit = None if found.limits_itself else asked.limit
+            limited = covered[: _limited(len(covered), limit)]
             if not limited:
                 continue
             group = Group(
@@ -266,9 +271,9 @@ def make_items(
                 function=function,
                 benchmark=found,
                 protocol=protocol,
-                primary=place == 0,
+                primary=primary,
                 default_protocol=protocol is found.protocols[0],
-                reducer=reducer,
+                reducer=protocol.score or reducer,
                 checkpoint=checkpoint,
                 many_checkpoints=len(session.checkpoints) > 1,
                 dataset=_dataset_info(found, rows),
@@ -280,14 +285,23 @@ def make_items(
                 arguments=arguments,
                 sampling=sampling,
                 trials=trials,
+                left_out=left_out,
+                asked=asked,
             )
+            if group.executes:
+                group.settings = {"exec_timeout_s": session.options.exec_timeout}
             _describe(group, collector, name)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])
             if session.unasked(group, limited[0]):
                 continue
+            if chosen and not group.reducer.takes_k:
+                session.refuse(CkptbenchError(f"the score of {found.name} takes no k", where="--k"))
+            primary = False
             session.groups.append(group)
             items.extend(made)
+    if items:
+        session.notes += tuple(f"{found.name}: {note}" for note in getattr(rows, "notes", ()))
     return items
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Any, Literal
 
 from .benchmark import Miss
@@ -45,10 +46,18 @@ def judge(
     arguments: Mapping[str, Any],
     response: Response,
     ks: Sequence[int],
+    names: Sequence[str] | None = None,
+    decides: str = "",
 ) -> Outcome:
     """Let the benchmark function judge a response, once for each k.
 
     The item passes when it passes at the first (smallest) k.
+
+    Args:
+        names: metrics whose values the function returns as a mapping, in the order of the
+            outcome's values; None when it judges by passing, failing or one number.
+        decides: which of them says whether the item passes (at 1.0); where none does, every
+            answered item passes.
 
     Raises:
         NoAnswer: the response is a failure.
@@ -58,6 +67,8 @@ def judge(
         return Outcome("skipped", detail=response.reason)
     if isinstance(response, Failed):
         raise NoAnswer(response)
+    if names is not None:
+        return _measured(function, function(**arguments), names, decides)
     values: list[float] = []
     detail = ""
     for k in ks or (None,):
@@ -75,6 +86,22 @@ def judge(
     if values[0] == 1.0:
         return Outcome("passed", tuple(values), detail)
     return Outcome("missed", tuple(values), detail or f"graded {values[0]:g}")
+
+
+def _measured(
+    function: Callable[..., object], word: object, names: Sequence[str], decides: str
+) -> Outcome:
+    """The outcome of a function that returns values by metric; NaN where it gives none."""
+    if not isinstance(word, Mapping):
+        name = getattr(function, "__name__", "the benchmark function")
+        raise TypeError(f"{name} returned {word!r}: expected a mapping of {', '.join(names)}")
+    values = tuple(float(word.get(name, nan)) for name in names)
+    if not decides:
+        return Outcome("passed", values)
+    deciding = values[names.index(decides)]
+    if deciding == 1.0:
+        return Outcome("passed", values)
+    return Outcome("missed", values, "wrong answer" if deciding == 0.0 else f"graded {deciding:g}")
 
 
 def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .errors import nearest
 
 GATES = ("regress", "strict", "off")
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")
+REPORT_FORMATS = ("html", "md", "plots")
 
 
 def _expected(what: str, text: str) -> argparse.ArgumentTypeError:
@@ -41,6 +46,24 @@ def seed(text: str) -> int:
     if not text.isdecimal():
         raise _expected("a whole number of at least 0", text)
     return int(text)
+
+
+def rows(text: str) -> int:
+    """A whole number of at least 1; 0 for `auto`."""
+    return positive_int_or_auto(text) or 0
+
+
+def whole_number(text: str) -> int:
+    """A whole number of at least 0."""
+    return seed(text)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """One name or several, separated by commas."""
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found:
+        raise _expected("a name, or several separated by commas", text)
+    return found
 
 
 def limit(text: str) -> int | float:
@@ -92,6 +115,41 @@ def temperature(text: str) -> float:
     return number
 
 
+def exec_timeout(text: str) -> float:
+    """Seconds above 0, an hour at most."""
+    what = "seconds above 0 and at most 3600"
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected(what, text) from None
+    if not 0 < number <= 3600:
+        raise _expected(what, text)
+    return number
+
+
+def contest_tests(text: str) -> str:
+    """`public`, `all`, or `sample:N`."""
+    head, colon, number = text.partition(":")
+    if text in ("public", "all") or (
+        head == "sample" and colon and number.isdecimal() and int(number) > 0
+    ):
+        return text
+    raise _expected("public, all, or sample:N such as sample:10", text)
+
+
+def report_formats(text: str) -> tuple[str, ...]:
+    """`html,md` as formats of reports, each once."""
+    formats = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    what = f"formats of {', '.join(REPORT_FORMATS)}, such as html,md"
+    for name in formats:
+        if name not in REPORT_FORMATS:
+            hint = nearest(name, REPORT_FORMATS)
+            raise argparse.ArgumentTypeError(f"expected {what}, got {name!r}{hint}")
+    if not formats:
+        raise _expected(what, text)
+    return formats
+
+
 def one_of(*choices: str) -> Callable[[str], str]:
     """A parser for one of a few words."""
 
@@ -114,12 +172,18 @@ def device(text: str) -> str:
 
 
 def _pairs(text: str, what: str) -> list[tuple[str, str]]:
-    pairs = []
+    pairs, begun = [], ""
     for part in text.split(","):
-        name, equals, value = part.strip().rpartition("=")
-        if not equals or not name or not value:
+        if "=" not in part:  # a metric's name may hold a comma: `gsm8k exact_match,strict-match`
+            begun += f"{part},"
+            continue
+        name, _, value = f"{begun}{part}".strip().rpartition("=")
+        begun = ""
+        if not name or not value:
             raise _expected(what, text)
         pairs.append((name, value))
+    if begun:
+        raise _expected(what, text)
     return pairs
 
 
@@ -156,6 +220,48 @@ def protocols(text: str) -> dict[str, tuple[str, ...]]:
     if not equals or not benchmark or not chosen:
         raise _expected("BENCH=PROTOCOL[,PROTOCOL...] such as real=real/origin", text)
     return {benchmark: tuple(n if "/" in n else f"{benchmark}/{n}" for n in chosen)}
+
+
+def checkpoint_spec(text: str) -> str:
+    """What names a checkpoint. An address with a login is refused: names are shown and stored."""
+    if text.lower().startswith(("http://", "https://")) and re.search(r"[@?#]", text):
+        raise argparse.ArgumentTypeError(
+            "expected an address without a login or a query, which would be shown and stored; "
+            "set OPENAI_API_KEY or give --header"
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header for a server. Its value is a secret, and is not shown with it."""
+
+    name: str
+    value: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.name}: ***"
+
+
+def header(text: str) -> Header:
+    """`Name: value`."""
+    name, colon, value = text.partition(":")
+    if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name.strip()):
+        raise argparse.ArgumentTypeError("expected 'Name: value' (the text is not shown)")
+    if not value.strip() or not value.isascii() or not value.isprintable():
+        raise argparse.ArgumentTypeError(f"expected a value of plain characters for {name!r}")
+    return Header(name.strip(), value.strip())
+
+
+def seconds(text: str) -> float:
+    """A number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number of seconds above 0", text) from None
+    if not 0 < number < math.inf:
+        raise _expected("a number of seconds above 0", text)
+    return number
 
 
 def run_id(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Every option, declared once: name, parser, default, help.
+"""A session's options: registered with pytest, read, and checked against each other.
 
 Each is registered as `--ckpt-NAME` with the short `--NAME` beside it, and as the ini setting
 `ckpt_NAME`. The command line wins over the ini file, which wins over the default.
@@ -9,194 +9,43 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from os import getpid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .errors import CkptbenchError, nearest
-from .option_values import (
-    DEVICES,
-    DTYPES,
-    GATES,
-    device,
-    ks,
-    limit,
-    one_of,
-    positive_int,
-    positive_int_or_auto,
-    probability,
-    protocols,
-    run_id,
-    seed,
-    share,
-    temperature,
-    tolerances,
-)
+from .option_list import OPTIONS, Option
 from .short_names import add_with_short_name, names_of
 
+if TYPE_CHECKING:
+    from .evalconfig.chosen import EvalPlan
+    from .option_values import Header
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option.
-
-    Attributes:
-        name: `seq-len` for `--seq-len`, `--ckpt-seq-len` and the ini setting `ckpt_seq_len`.
-        parse: makes the value from the text, or raises `argparse.ArgumentTypeError`; None for a
-            switch without a value.
-        default: the value when nothing was given.
-        many: `append` collects values in a tuple, `merge` merges mappings.
-    """
-
-    name: str
-    parse: Callable[[str], Any] | None
-    default: Any
-    metavar: str
-    help: str
-    many: str = ""
-
-    @property
-    def field(self) -> str:
-        return self.name.replace("-", "_")
-
-    @property
-    def dest(self) -> str:
-        return f"ckpt_{self.field}"
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "checkpoint",
-        str,
-        (),
-        "SPEC",
-        "checkpoint to measure: a Hugging Face folder, or demo-mlm",
-        "append",
-    ),
-    Option(
-        "baseline",
-        Path,
-        None,
-        "FILE",
-        "compare with this file: a baseline, bare numbers, lm-eval results, or a run's folder",
-    ),
-    Option(
-        "update-baseline",
-        None,
-        False,
-        "",
-        "write the scores of this run to the --baseline file, if the run is complete",
-    ),
-    Option(
-        "gate",
-        one_of(*GATES),
-        "regress",
-        "|".join(GATES),
-        "what fails the session: a significant regression (regress), an inconclusive drop too "
-        "(strict), or no score at all (off); errors always do",
-    ),
-    Option(
-        "tolerance",
-        tolerances,
-        {},
-        "METRIC=POINTS[,...]",
-        "drop allowed in %%p, for every metric or by metric (default 1.0)",
-        "merge",
-    ),
-    Option("alpha", probability, 0.05, "P", "significance level of the gate (default 0.05)"),
-    Option(
-        "seq-len",
-        positive_int_or_auto,
-        None,
-        "N|auto",
-        "sequence length in tokens (default auto: what the checkpoint says of itself)",
-    ),
-    Option("limit", limit, None, "N|SHARE", "ask only the first N samples, or this share of them"),
-    Option("seed", seed, 0, "N", "seed of everything that is drawn (default 0)"),
-    Option(
-        "num-samples",
-        positive_int,
-        1,
-        "N",
-        "answers drawn for each sample of a benchmark scored by pass@k (default 1)",
-    ),
-    Option("temperature", temperature, 0.0, "T", "of sampling (default 0: greedy)"),
-    Option("top-p", share, 1.0, "P", "share of the probability sampled from (default 1.0)"),
-    Option("max-tokens", positive_int, 512, "N", "tokens of a generated answer (default 512)"),
-    Option(
-        "k",
-        ks,
-        {},
-        "BENCH=K[,K...]",
-        "values of k of a benchmark's scores, such as real=1,5,10",
-        "merge",
-    ),
-    Option(
-        "protocol",
-        protocols,
-        {},
-        "BENCH=NAME[,NAME...]",
-        "protocols to ask a benchmark by; the first one's scores are gated",
-        "merge",
-    ),
-    Option("real-data", Path, None, "FILE", "sample file of Real@K (default: the one shipped)"),
-    Option("lambada-data", Path, None, "FILE", "rows of LAMBADA@1 (default: those shipped)"),
-    Option("humaneval-data", Path, None, "FILE", "ask HumanEval: its file, or HumanEval+'s"),
-    Option("mbpp-data", Path, None, "FILE", "ask MBPP: its file, the sanitized one, or MBPP+'s"),
-    Option("codecontests-data", Path, None, "FILE", "ask CodeContests: a file of its problems"),
-    Option("device", device, "auto", "DEVICE", f"{DEVICES} (default auto)"),
-    Option(
-        "dtype",
-        one_of(*DTYPES),
-        "auto",
-        "|".join(DTYPES),
-        "number format of the weights (default auto: bf16 on CUDA, fp32 on CPU)",
-    ),
-    Option(
-        "batch-tokens",
-        positive_int_or_auto,
-        None,
-        "N|auto",
-        "tokens in one batch, padding included (default auto)",
-    ),
-    Option(
-        "unsafe-exec",
-        None,
-        False,
-        "",
-        "run generated programs even where nothing protects this machine from them",
-    ),
-    Option(
-        "run-id",
-        run_id,
-        "",
-        "ID",
-        "name of the run; a run given again continues (default: date, time and process)",
-    ),
-    Option(
-        "results-dir",
-        Path,
-        Path("results"),
-        "DIR",
-        "where runs leave their folders (default results)",
-    ),
-    Option(
-        "no-resume",
-        None,
-        False,
-        "",
-        "ask everything again instead of reusing answers of earlier runs",
-    ),
-)
+# Where a value was given that beats every file.
+COMMAND_LINE = "command line"
 
 
 @dataclass(frozen=True)
 class Options:
-    """The values of all options of a session; a field is `None` where nothing was decided."""
+    """The values of all options of a session; a field is `None` where nothing was decided.
+
+    Attributes:
+        sources: where each value that is no default was given: `command line`, or the ini file.
+    """
 
     checkpoint: tuple[str, ...]
+    checkpoint_pattern: str
+    from_step: int | None
+    steps_per_epoch: int | None
+    model: str
+    header: tuple[Header, ...]
+    tokenizer: Path | None
+    concurrency: int
+    retries: int
+    request_timeout: float
     baseline: Path | None
     update_baseline: bool
     gate: str
@@ -216,13 +65,33 @@ class Options:
     humaneval_data: Path | None
     mbpp_data: Path | None
     codecontests_data: Path | None
+    codecontests_tests: str
+    tasks: tuple[str, ...]
+    include_path: tuple[Path, ...]
+    num_fewshot: int | None
     device: str
     dtype: str
+    gpu: int | None
+    max_length: int | None
+    batch_size: int | None
     batch_tokens: int | None
+    exec_timeout: float
     unsafe_exec: bool
+    eval_config: EvalPlan | None
+    list_benchmarks: bool
+    validate_config: bool
+    dry_run: bool
     run_id: str
     results_dir: Path
+    report: tuple[str, ...]
+    mlflow: str
     no_resume: bool
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether the session only says what it would do."""
+        return self.list_benchmarks or self.validate_config or self.dry_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,15 +166,21 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         CkptbenchError: an option has a value that cannot be read, or options contradict.
     """
     values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
     for option in OPTIONS:
         given = config.getoption(option.dest, None)
         found = [] if given is None else given if option.many else [given]
         for value in found:
             if isinstance(value, _Unread):
                 raise CkptbenchError(value.why, where=f"--{option.name}")
-        found = found or _from_ini(config, option)
+        if found:
+            sources[option.field] = COMMAND_LINE
+        elif found := _from_ini(config, option):
+            sources[option.field] = str(config.inipath or "ini file")
         if option.many == "append":
             values[option.field] = tuple(found) or option.default
+        elif option.many == "extend":
+            values[option.field] = tuple(v for part in found for v in part) or option.default
         elif option.many == "merge":
             values[option.field] = {**option.default, **{k: v for m in found for k, v in m.items()}}
         else:
@@ -314,10 +189,37 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         raise CkptbenchError(
             "--update-baseline needs the file to write", remedy="add --baseline=FILE"
         )
+    _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
+    _same(values, sources, "max_length", "seq_len", lambda number: number)
+    if values["eval_config"] is not None:
+        from .evalconfig.read import read as read_plan
+
+        values["eval_config"] = read_plan(config.invocation_params.dir / values["eval_config"])
+    elif values["validate_config"]:
+        raise CkptbenchError(
+            "there is no file to check", where="--validate-config", remedy="add --eval-config=FILE"
+        )
     values["run_id"] = (
         continued or values["run_id"] or f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
     )
-    return Options(**values)
+    return Options(**values, sources=sources)
+
+
+def _same(
+    values: dict[str, Any], sources: dict[str, str], name: str, means: str, as_value: Any
+) -> None:
+    """Let one option mean another, unless that one says something else."""
+    if values[name] is None:
+        return
+    value = as_value(values[name])
+    if sources.get(means) == sources[name] and values[means] != value:
+        raise CkptbenchError(
+            f"--{name.replace('_', '-')}={values[name]} and --{means.replace('_', '-')}="
+            f"{values[means]} contradict",
+            remedy="give one of them",
+        )
+    values[means] = value
+    sources[means] = sources[name]
 
 
 def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> None:
@@ -337,8 +239,8 @@ def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> 
                     where=option,
                     remedy="benchmarks: " + ", ".join(sorted(benchmarks)),
                 )
-    for benchmark, names in options.protocol.items():
-        for name in names:
+    for benchmark, chosen in options.protocol.items():
+        for name in chosen:
             if name not in benchmarks[benchmark]:
                 raise CkptbenchError(
                     f"{benchmark} has no protocol {name!r}{nearest(name, benchmarks[benchmark])}",
@@ -347,4 +249,4 @@ def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> 
                 )
 
 
-assert {option.field for option in OPTIONS} == {field.name for field in fields(Options)}
+assert {o.field for o in OPTIONS} | {"sources"} == {known.name for known in fields(Options)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,7 +107,8 @@ def _told(
 def _properties(
     values: tuple[float, ...], metrics: tuple[str, ...]
 ) -> tuple[tuple[str, float], ...]:
-    return tuple((name, float(value)) for name, value in zip(metrics, values, strict=False))
+    pairs = zip(metrics, values, strict=False)
+    return tuple((name, float(value)) for name, value in pairs if isfinite(value))
 
 
 def status_of(report: Any) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .samples import Request, Response, Sample
+
+if TYPE_CHECKING:
+    from .scores.score import Reducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Protocol:
         covers: whether the protocol can ask this sample at all (a row may lack a field).
         execute: makes what the `sandbox` fixture judges of a sample, its response and the number
             of the trial; for benchmark functions that take `execution`.
+        score: how its outcomes become scores, where that is not as the benchmark says.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Protocol:
     read: Callable[[Sample, Response], Response] = as_it_is
     covers: Callable[[Sample], bool] = every_sample
     execute: Callable[[Sample, Any, int], Any] | None = None
+    score: Reducer | None = None
 
     @property
     def benchmark(self) -> str:

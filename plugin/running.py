@@ -349,7 +349,17 @@ def _first_traceback(group: Group, failed: FixtureFailed, item: SampleItem) -> A
         return str(failed)
     group.failure_shown = True
     if isinstance(cause, CkptbenchError):  # the user's to mend: where we noticed tells nothing
-        return str(cause)
-    return item._repr_failure_py(
-        pytest.ExceptionInfo.from_exception(cause), style=item.config.getoption("tbstyle", "auto")
-    )
+        told: Any = str(cause)
+    else:
+        style = item.config.getoption("tbstyle", "auto")
+        told = item._repr_failure_py(pytest.ExceptionInfo.from_exception(cause), style=style)
+    _forget_frames(cause)
+    return told
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Drop the tracebacks of an error that has been told: their frames may hold half a model."""
+    told: BaseException | None = error
+    while told is not None and told.__traceback__ is not None:
+        told.__traceback__ = None
+        told = told.__cause__ or told.__context__

@@ -121,6 +121,10 @@ class Generate:
         top_p: share of the probability that is sampled from, 1.0 for all of it.
         seed: of this answer alone: it does not depend on what it is batched with.
         chat: whether the prompt goes through the tokenizer's chat template.
+        cut_prompt: whether the beginning of a prompt that leaves no room for `max_tokens` is cut
+            off; otherwise it gets as many tokens as there is room for.
+        alone: whether the new tokens are decoded by themselves, which with some tokenizers drops
+            a space at their beginning; otherwise they are decoded behind the prompt.
     """
 
     prompt: str
@@ -130,6 +134,8 @@ class Generate:
     top_p: float = 1.0
     seed: int = 0
     chat: bool = False
+    cut_prompt: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +167,52 @@ class LogLikelihood:
 
 
 @dataclass(frozen=True, slots=True)
+class LogLikelihoodRolling:
+    """Ask a causal language model how likely a whole text is, however long.
+
+    Attributes:
+        text: what is scored, from its first token on. A text longer than the model reads is cut
+            into windows in which each token is scored once, with as much before it as fits.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Ask several things of one sample, such as how likely each of its choices is.
+
+    Attributes:
+        parts: what is asked; all of it is answered, or the sample has no answer.
+    """
+
+    parts: tuple[Generate | LogLikelihood | LogLikelihoodRolling, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Likelihood:
-    """The answer to a `LogLikelihood`.
+    """The answer to a `LogLikelihood` or a `LogLikelihoodRolling`.
 
     Attributes:
         logprob: natural-log probability of the continuation, summed over its tokens.
-        greedy: whether each of its tokens is the model's first choice.
+        greedy: whether each of its tokens is the model's first choice; always False for a
+            rolling one, where it is not looked at.
         tokens: how many tokens it has.
     """
 
     logprob: float
     greedy: bool
     tokens: int
+
+    def within(self, k: int) -> bool:
+        """Whether the continuation is the model's first choice; further places are not known.
+
+        Raises:
+            ValueError: k is not 1.
+        """
+        if k != 1:
+            raise ValueError(f"a likelihood tells of the first choice only, not of the first {k}")
+        return self.greedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +239,13 @@ class Failed:
     detail: str = ""
 
 
-Request = FillMask | Generate | LogLikelihood
-Answer = Filled | Generated | Likelihood | Skipped
+@dataclass(frozen=True, slots=True)
+class SeveralAnswers:
+    """The answers to a `Several`, in the order of its parts."""
+
+    parts: tuple[Generated | Likelihood, ...]
+
+
+Request = FillMask | Generate | LogLikelihood | LogLikelihoodRolling | Several
+Answer = Filled | Generated | Likelihood | SeveralAnswers | Skipped
 Response = Answer | Failed

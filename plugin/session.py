@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+from logging import Handler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,11 +16,15 @@ from uuid import uuid4
 import pytest
 
 from . import plan as planning
+from . import runlog
 from .answering import Answering, Block
 from .benchmark import Benchmark
-from .distribute import share_the_machine, worker_number
-from .errors import CkptbenchError
-from .groups import CheckpointParam, Group, checkpoint_params
+from .distribute import share_the_machine, tell_notes, worker_number
+from .engine import Engine
+from .errors import CkptbenchError, nearest
+from .evalconfig.chosen import NO_PRIORITY, SHIPPED
+from .evalconfig.effective import check_wanted
+from .groups import CheckpointParam, Group, checkpoint_params, named
 from .items import SampleItem
 from .options import Options, check_names
 from .outcomes import Outcomes
@@ -27,10 +32,15 @@ from .protocol import Protocol
 from .running import Runner
 from .samples import Sample
 from .store import FILE_NAME, PlannedItem, RunStore, earlier_runs
+from .sweep.report_needs import check_formats
+from .sweep.subjects import subjects
+from .tracking.address import check_tracking
 
 if TYPE_CHECKING:
+    from .curves.conclusions import Conclusions
     from .gate.baseline import Baseline
-    from .results import Summary
+    from .results import CheckpointResult, Summary
+    from .sweep.expand import Known
 
 KEY = pytest.StashKey["BenchSession"]()
 
@@ -50,10 +60,17 @@ class BenchSession:
         groups: what was collected, in order.
         outcomes: what the items came to so far.
         summary: what the run came to, once it is over.
+        conclusions: what its checkpoints say together; None for a single one.
+        reports: the files of its report.
         failure: why its files could not be written; empty when they were.
         baseline: what it is compared with.
         can_answer: says why a checkpoint cannot answer a kind of request; empty when it can.
             Whoever loads checkpoints knows, and sets it.
+        amend: makes a checkpoint's result what other code says of its answers; likewise.
+        official: by checkpoint, what lm-eval makes of its answers to lm-eval's tasks.
+        refused: whether an option does not fit what was collected.
+        known_tasks: names of the tasks of lm-eval, with those in folders of one's own; set by
+            whoever loads them.
     """
 
     config: pytest.Config
@@ -64,6 +81,8 @@ class BenchSession:
     groups: list[Group] = field(default_factory=list)
     outcomes: Outcomes = field(default_factory=Outcomes)
     summary: Summary | None = None
+    conclusions: Conclusions | None = None
+    reports: tuple[Path, ...] = ()
     failure: str = ""
     notes: tuple[str, ...] = ()
     baseline: Baseline | None = None
@@ -71,13 +90,19 @@ class BenchSession:
     pytest_session: Any = None
     runner: Runner | None = None
     can_answer: Callable[[CheckpointParam, type], str] | None = None
+    amend: Callable[[CheckpointResult], CheckpointResult] | None = None
+    official: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known_tasks: Callable[[tuple[Path, ...]], Iterable[str]] | None = None
+    refused: bool = False
     token: str = field(default_factory=lambda: uuid4().hex)
+    _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _all_unasked: bool = False
     _owners: dict[str, str] = field(default_factory=dict)
     _refusals: list[CkptbenchError] = field(default_factory=list)
     _answering: Answering | None = None
     _store: RunStore | None = None
+    _log: Handler | None = None
 
     @classmethod
     def begin(
@@ -86,19 +111,46 @@ class BenchSession:
         """Start a session, as the main process or as a worker of it.
 
         Raises:
-            CkptbenchError: the baseline cannot be read.
+            CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
         bench = cls(
             config,
             options,
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
-            checkpoints=checkpoint_params(options.checkpoint),
+            checkpoints=_checkpoints(options, workerinput),
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
+        if options.report and not workerinput:
+            check_formats(options.report)
         if options.baseline is not None and not workerinput:
             bench._read_baseline(config.invocation_params.dir / options.baseline)
         return bench
+
+    def find_checkpoints(self, known: Known) -> None:
+        """Match the patterns among the checkpoints; workers are told what was found.
+
+        Whoever loads checkpoints calls this, as only they know what one is. Without them, what
+        was given stands as it is.
+
+        Raises:
+            CkptbenchError: see `sweep.expand.expand` and `sweep.unquoted.refuse_unquoted`.
+        """
+        from .sweep.expand import expand
+        from .sweep.unquoted import refuse_unquoted
+
+        if self.worker:
+            return
+        options = self.options
+        expansion = expand(
+            options.checkpoint,
+            known,
+            pattern=options.checkpoint_pattern,
+            from_step=options.from_step,
+        )
+        refuse_unquoted(self.config.args, expansion.found, known)
+        self.checkpoints = named(expansion.found)
+        self.notes += expansion.notes
 
     def _read_baseline(self, path: Path) -> None:
         from .gate.baseline import load
@@ -136,6 +188,11 @@ class BenchSession:
 
     # Collecting
 
+    def items_of(self, group: Group) -> Iterator[SampleItem]:
+        """The items of a group that are left after deselection, while they are not yet planned."""
+        items = self.pytest_session.items if self.pytest_session is not None else ()
+        return (i for i in items if isinstance(i, SampleItem) and i.group is group)
+
     def claim(self, name: str, where: str) -> None:
         """Give a benchmark's name to the function that has it.
 
@@ -171,12 +228,61 @@ class BenchSession:
             return ""  # the sample's own error, told when it is asked
         why = self.can_answer(group.checkpoint, kind)
         if why:
-            name = group.benchmark.name
-            self.notes += (f"{name} was not asked of {group.checkpoint_name}: {why}",)
+            told = self._unasked.setdefault((group.benchmark.name, why), [])
+            told.append(group.checkpoint_name)
             self._all_unasked = not self.groups
         else:
             self._all_unasked = False
         return why
+
+    def note_unasked(self) -> None:
+        """Tell which checkpoints cannot answer what."""
+        for (benchmark, why), names in self._unasked.items():
+            asked_not = subjects(list(dict.fromkeys(names)), len(self.checkpoints))
+            self.notes += (f"{benchmark} was not asked of {asked_not}: {why}",)
+        self._unasked.clear()
+
+    def check_config(self) -> None:
+        """Refuse a configuration file that names what no collected module asks.
+
+        Raises:
+            CkptbenchError: naming the entry and the nearest known name.
+        """
+        plan = self.options.eval_config
+        if plan is None:
+            return
+        self.notes += plan.notes
+        self._check_metrics()
+        checked = plan.settings
+        if self.options.validate_config:  # what does not run is to be right as well
+            checked += plan.idle
+        entry_of = {name: settings.entry for settings in checked for name in settings.names}
+        unknown = entry_of.keys() - self._owners.keys() - set(SHIPPED)
+        if not unknown:
+            return
+        tasks = self.known_tasks(self.options.include_path) if self.known_tasks else ()
+        known = sorted({*self._owners, *SHIPPED, *tasks})
+        wrong = [
+            f"{entry_of[name]} names {name!r}{nearest(name, known)}"
+            for name in sorted(unknown.difference(known))
+        ]
+        if wrong:
+            remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
+            raise CkptbenchError(
+                "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
+                where=plan.path,
+                remedy=remedy if tasks else "lm-eval's tasks need pip install 'ckptbench[lm-eval]'",
+            )
+
+    def _check_metrics(self) -> None:
+        asked: dict[str, list[Group]] = {}
+        for group in self.groups:
+            if group.asked.metrics is not None:
+                place = group.asked.sources["metrics"]
+                asked.setdefault(place, []).append(group)
+        for place, groups in asked.items():
+            metrics = [metric for group in groups for metric in group.all_metrics]
+            check_wanted(metrics, groups[0].asked.metrics or (), f"{place}.metrics")
 
     def refuse(self, error: CkptbenchError) -> None:
         """Note an option that cannot be followed; `check_options` raises the first."""
@@ -190,6 +296,7 @@ class BenchSession:
         Raises:
             CkptbenchError: naming the option and the nearest known name.
         """
+        self.check_config()
         if not self._benchmarks:
             return
         for error in self._refusals:
@@ -225,9 +332,12 @@ class BenchSession:
         groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
         lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in items]
         items[:] = [items[p] for p in planning.longest_first(lengths, groups)]
+        if self.options.eval_config is not None:
+            items.sort(key=lambda item: (_place_of_checkpoint(item), _priority(item)))
 
     def make_plan(self, items: list[pytest.Item]) -> None:
         """Cut the final items into blocks, and keep the plan in the store."""
+        self.note_unasked()
         groups: list[int | None] = []
         n = 0
         for position, item in enumerate(items):
@@ -253,6 +363,8 @@ class BenchSession:
             self._keep_plan(items)
         if not self.worker:
             self.check_baseline()
+            check_tracking(self.options.mlflow)
+        runlog.LOG.info("%s items to ask, in %s blocks", f"{n:,}", f"{len(plan.blocks):,}")
         self.runner = Runner(self)
         self._answering = Answering(
             items,
@@ -314,6 +426,7 @@ class BenchSession:
             folder = self.run_folder
             earlier = () if self.options.no_resume else earlier_runs(folder.parent, folder.name)
             self._store = RunStore(folder, earlier=earlier)
+            self._log = runlog.begin(folder, self.worker)
         return self._store
 
     @property
@@ -338,6 +451,11 @@ class BenchSession:
 
     _next_word_s: float = 5.0
 
+    def let_go(self, engine: Engine) -> None:
+        """Hold nothing of an engine that is being torn down."""
+        if self._answering is not None:
+            self._answering.let_go(engine)
+
     # The end
 
     def finish(self, exit_status: int, others_failed: bool) -> int:
@@ -349,6 +467,8 @@ class BenchSession:
         if self._answering is not None:
             self._answering.close()
             self._answering = None
+        if self.worker:
+            tell_notes(self.config, self.notes)
         stopped_before = exit_status > 1 and not self.outcomes.by_nodeid
         if self.worker or stopped_before or not self.asks:
             return exit_status
@@ -358,19 +478,44 @@ class BenchSession:
             self.summary = conclude_session(self, exit_status, others_failed)
         except CkptbenchError as error:
             self.failure = str(error)
+            runlog.LOG.error("the run's files: %s", error)
             return exit_status if exit_status > 1 else 1
+        from .reports.conclusion import conclude
+
+        runlog.LOG.info("%s", conclude(self.summary).text)
         return self.summary.exit_status
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store and the log."""
+        if self._log is not None:
+            runlog.end(self._log)
+            self._log = None
         if self._store is not None:
             self._store.close()
             self._store = None
 
 
+def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[CheckpointParam, ...]:
+    """Those that the main process found, in a worker; otherwise what was given."""
+    told = workerinput.get("ckptbench_checkpoints")
+    if told is not None:
+        return tuple(CheckpointParam(**fields) for fields in told)
+    return checkpoint_params(options.checkpoint)
+
+
 def _place_of_checkpoint(item: pytest.Item) -> int:
-    given = item.group.checkpoint if isinstance(item, SampleItem) else None
-    return given.index if given is not None else -1
+    """Hand-written tests of a checkpoint go with its samples, so that it is loaded once."""
+    if isinstance(item, SampleItem):
+        given = item.group.checkpoint
+    else:
+        callspec = getattr(item, "callspec", None)
+        given = callspec.params.get("checkpoint") if callspec is not None else None
+    return given.index if isinstance(given, CheckpointParam) else -1
+
+
+def _priority(item: pytest.Item) -> int:
+    """Small numbers run first; hand-written tests have none."""
+    return item.group.asked.priority if isinstance(item, SampleItem) else NO_PRIORITY
 
 
 def _in_collected_order(items: list[SampleItem]) -> bool:

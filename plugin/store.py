@@ -15,15 +15,17 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 from .errors import CkptbenchError
-from .samples import Answer, Filled, Generated, Likelihood, Request, Skipped
+from .samples import Answer, Filled, Generated, Likelihood, Request, SeveralAnswers, Skipped
 
 FORMAT = 1
 FILE_NAME = "store.sqlite"
+PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
+_STORES = (f"*/{FILE_NAME}", f"*/{PARTS}/*/{FILE_NAME}")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS groups (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
@@ -45,6 +47,7 @@ _KINDS: dict[str, type[Any]] = {
     "filled": Filled,
     "generated": Generated,
     "likelihood": Likelihood,
+    "several": SeveralAnswers,
     "skipped": Skipped,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -123,6 +126,8 @@ class PlannedItem:
 
 def encode(response: Answer) -> str:
     """A response as JSON; failures are not kept, so that they are asked again."""
+    if isinstance(response, SeveralAnswers):
+        return f'{{"kind": "several", "parts": [{", ".join(map(encode, response.parts))}]}}'
     fields = {name: getattr(response, name) for name in response.__slots__}
     kind = {"kind": _NAMES[type(response)]}
     try:
@@ -140,8 +145,15 @@ def _finite(value: Any) -> Any:
 
 def decode(text: str) -> Answer:
     """The response that `encode` wrote."""
-    fields: dict[str, Any] = json.loads(text)
+    return _decoded(json.loads(text))
+
+
+def _decoded(fields: dict[str, Any]) -> Answer:
     kind: Any = _KINDS[fields.pop("kind")]
+    if kind is SeveralAnswers:
+        return SeveralAnswers(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
+    if kind is Likelihood and fields["logprob"] is None:
+        fields["logprob"] = -inf
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
     response: Answer = kind(**values)
     return response
@@ -401,7 +413,13 @@ def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> b
 
 
 def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:
-    """Folders of other runs that hold a store, newest first."""
-    stores = [p for p in results_dir.glob(f"*/{FILE_NAME}") if p.parent.name != run_id]
+    """Folders of other runs that hold a store, newest first; also the parts of watched runs."""
+    own = results_dir / run_id / FILE_NAME
+    # A part of a watched run lies in a run's folder, and may reuse what lies beside that.
+    places = [results_dir]
+    if results_dir.name == PARTS:
+        places.append(results_dir.parent.parent)
+    found = {p for place in places for name in _STORES for p in place.glob(name)}
+    stores = [p for p in found if p != own]
     stores.sort(key=lambda p: p.stat().st_mtime, reverse=True)
     return [p.parent for p in stores[:most]]

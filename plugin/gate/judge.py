@@ -49,7 +49,8 @@ def judge(
     suspicious_rise: float = DEFAULT_SUSPICIOUS_RISE,
     seed: int = 0,
 ) -> tuple[tuple[Verdict, ...], ...]:
-    """The verdicts of each benchmark, in the order given; none for what the baseline lacks.
+    """The verdicts of each benchmark, in the order given; none for what the baseline lacks, and
+    none on a number that is no share.
 
     Call `check_protocol` first: a benchmark that the baseline holds under another protocol only
     gets no verdict here.
@@ -66,7 +67,7 @@ def judge(
         for place, bench in enumerate(measured)
         if (held := baseline.find(bench.protocol)) is not None
         for score in bench.scores
-        if score.metric in held.metrics
+        if score.share and score.metric in held.metrics
     ]
     gated = sum(1 for place, score, held in pairs if measured[place].primary)
     level = alpha / max(1, gated)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
+from math import exp, log
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's")
 
 
-def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", str(ROOT / "benchmarks"), "-q", "--run-id=it"]
+def ask(folder: Path, *options: str, only: str = "benchmarks") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", str(ROOT / only), "-q", "--run-id=it"]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
@@ -53,3 +55,67 @@ def test_a_wrong_option_is_told_and_not_the_benchmarks_that_do_not_apply(tmp_pat
     assert done.returncode == 4
     assert "3 answers a sample at temperature 0 would all be the same" in told
     assert "no benchmark asks" not in told
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_causal_checkpoint_is_asked_for_the_last_word_of_whole_passages(tmp_path: Path) -> None:
+    rows = [{"text": f"def f(x):\n    return x + {i}\n\nand the last word is {i}"} for i in "123"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = ask(tmp_path, "--checkpoint=demo-code", "-k", "lambada", "--lambada-data=rows.jsonl")
+    assert done.returncode == 0, done.stdout
+    (checkpoint,) = json.loads((tmp_path / "results/it/summary.json").read_text())["checkpoints"]
+    (result,) = checkpoint["benchmarks"]
+    assert (result["protocol"], result["primary"]) == ("lambada/greedy", True)
+    first, perplexity = result["scores"]
+    answers = lines(tmp_path / "results/it/samples/demo-code/lambada.jsonl")
+    values: list[dict[str, float]] = [answer["values"] for answer in answers]  # type: ignore[misc]
+    assert first["value"] == pytest.approx(sum(v["lambada@1"] for v in values) / 3)
+    mean = sum(v["log_likelihood"] for v in values) / 3
+    assert log(perplexity["value"]) == pytest.approx(-mean)
+    assert perplexity["value"] == pytest.approx(exp(-mean))
+    assert "lambada_perplexity: lower is better; not gated" in done.stdout
+
+
+def test_a_masked_checkpoint_is_not_asked_for_last_words(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "and this is the last word"}\n')
+    options = ["--checkpoint=demo-mlm", "--lambada-data=rows.jsonl"]
+    done = ask(tmp_path, *options, only="benchmarks/test_lambada.py")
+    assert done.returncode == 4
+    assert "it is a masked language model and answers no LogLikelihood" in done.stderr + done.stdout
+
+
+CONTEST = {
+    "description": "Read a whole number and print the next.",
+    "public_tests": {"input": ["1\n"], "output": ["2\n"]},
+    "private_tests": {"input": ["2\n", "5\n"], "output": ["3\n", "6\n"]},
+}
+
+
+def test_contests_tell_what_was_tested_and_what_was_left_out(tmp_path: Path) -> None:
+    rows = [{**CONTEST, "name": f"{i}_A"} for i in range(4)]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = ask(
+        tmp_path,
+        *("--checkpoint=demo-code", "-k", "codecontests", "--codecontests-data=c.jsonl"),
+        *("--codecontests-tests=sample:2", "--limit=0.5", "--num-samples=2", "--temperature=1"),
+        *("--max-tokens=8", "--exec-timeout=2.5", "--gate=off"),
+    )
+    assert done.returncode == 0, done.stdout
+    assert "codecontests: --limit drew 2 of 4 problems by the seed; left out: " in done.stdout
+    assert "codecontests: 2 tests a problem, of 3 that it has" in done.stdout
+    summary = json.loads((tmp_path / "results/it/summary.json").read_text())
+    (checkpoint,) = summary["checkpoints"]
+    assert checkpoint["settings"]["exec_timeout_s"] == 2.5
+    assert checkpoint["benchmarks"][0]["dataset"]["source"].startswith("c.jsonl, 2 tests, seed 0")
+    with (tmp_path / "results/it/demo-code_codecontests_problems.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert sorted(row["problem"] for row in table) == [f"CodeContests/{i}_A" for i in range(4)]
+    asked, left_out = table[:2], table[2:]
+    assert [(row["n"], row["tests"], row["tests_available"]) for row in asked] == [
+        ("2", "2", "3"),
+        ("2", "2", "3"),
+    ]
+    assert {row["remark"] for row in left_out} == {"left out by --limit"}

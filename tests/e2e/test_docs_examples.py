@@ -152,3 +152,31 @@ def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: P
     assert page.read_text("utf-8").startswith("## ckptbench\n\n**unchanged")
     assert (teams_folder.path / "results/ci-7/summary.json").exists()
     assert (teams_folder.path / "junit.xml").exists()
+
+
+# docs/comparing.md
+
+
+def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) -> None:
+    outputs = {}
+    for command in commands("docs/comparing.md"):
+        outputs[command.partition(" -")[0]] = workspace.run(command).expect(0)
+    table = re.findall(r"^```text\n(before: .*?)^```$", text_of("docs/comparing.md"), re.M | re.S)
+    shown = [line.split()[0] for line in table[0].splitlines() if line]
+    printed = outputs["ckptbench compare results/before results/after"].splitlines()
+    assert [line.split()[0] for line in printed[: len(table[0].splitlines())] if line] == shown
+    assert (
+        "2 parts merged into results/both"
+        in outputs["ckptbench merge results/before results/after"]
+    )
+    for file in ("comparison.md", "comparison.json", "report/report.txt", "report/report.html"):
+        assert (workspace.path / file).stat().st_size > 200
+    again = workspace.run(
+        "pytest benchmarks --checkpoint=demo-mlm --baseline=baselines/best.json "
+        "-k real --limit=60 --protocol=real=whole-word"
+    ).expect(0)
+    assert "compared with baselines/best.json" in again
+    checkpoints = "--checkpoint=demo-mlm/checkpoint-1500 --checkpoint=demo-mlm/checkpoint-6000"
+    options = "--limit=60 --protocol=real=whole-word --run-id=both"
+    continued = workspace.run(f"pytest benchmarks/test_real_k.py {checkpoints} {options}").expect(0)
+    assert "0 asked, 120 reused" in continued

@@ -27,6 +27,16 @@ def pytest_report_header(config):
 """
 GIVEN = {
     "checkpoint": "runs/a",
+    "checkpoint-pattern": "checkpoint_epoch_*.pt",
+    "from-step": "300",
+    "steps-per-epoch": "655",
+    "report": "html,md",
+    "model": "served",
+    "header": "X-Key: abcdefgh",
+    "tokenizer": "runs/a",
+    "concurrency": "4",
+    "retries": "2",
+    "request-timeout": "7.5",
     "gate": "strict",
     "tolerance": "word@1=2.5",
     "alpha": "0.01",
@@ -44,15 +54,37 @@ GIVEN = {
     "humaneval-data": "humaneval.jsonl",
     "mbpp-data": "mbpp.jsonl",
     "codecontests-data": "contests.jsonl",
+    "codecontests-tests": "sample:4",
+    "exec-timeout": "1.5",
+    "tasks": "gsm8k,arc_easy",
+    "include-path": "tasks",
+    "num-fewshot": "5",
     "device": "cuda:1",
     "dtype": "bf16",
+    "batch-size": "16",
     "batch-tokens": "4096",
     "run-id": "mine",
     "results-dir": "elsewhere",
+    "mlflow": "http://localhost:5000",
 }
-SWITCHES = {"baseline", "update-baseline", "no-resume", "unsafe-exec"}
+SWITCHES = {
+    "eval-config",
+    "list-benchmarks",
+    "validate-config",
+    "dry-run",
+    "gpu",
+    "max-length",
+    "baseline",
+    "update-baseline",
+    "no-resume",
+    "unsafe-exec",
+}
 READ = {
+    "header": "(Header(name='X-Key'),)",
+    "tasks": "('gsm8k', 'arc_easy')",
+    "include-path": "(PosixPath('tasks'),)",
     "checkpoint": "('runs/a',)",
+    "report": "('html', 'md')",
     "tolerance": "{'word@1': 0.025}",
     "k": "{'word': (1, 7)}",
     "protocol": "{'word': ('word/plain',)}",
@@ -66,6 +98,7 @@ def test_the_list_here_is_whole() -> None:
 @pytest.mark.parametrize("prefix", ["--ckpt-", "--"])
 def test_every_option_is_read_from_the_command_line(standard: Any, prefix: str) -> None:
     standard.write(conftest=SHOW)
+    standard.file("runs/a/checkpoint_epoch_3.pt", "")
     result = standard.run(
         "--collect-only", *[f"{prefix}{name}={text}" for name, text in GIVEN.items()]
     )
@@ -75,6 +108,7 @@ def test_every_option_is_read_from_the_command_line(standard: Any, prefix: str) 
 
 def test_every_option_is_read_from_the_ini_file(standard: Any) -> None:
     standard.write(conftest=SHOW)
+    standard.file("runs/a/checkpoint_epoch_3.pt", "")
     lines = [f"ckpt_{name.replace('-', '_')} = {text}" for name, text in GIVEN.items()]
     standard.file("pytest.ini", "\n".join(["[pytest]", *lines, "ckpt_no_resume = true"]))
     result = standard.run("--collect-only")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
@@ -94,3 +95,59 @@ def test_another_temperature_is_another_question(own: pytest.Pytester) -> None:
         for path in own.path.glob("results/*/summary.json")
     }
     assert asked == {"warm": 4, "again": 0, "cool": 4}
+
+
+def problems(own: pytest.Pytester) -> list[dict[str, str]]:
+    (path,) = own.path.glob("results/*/engine_own_problems.csv")
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_file_tells_what_each_problem_came_to(own: pytest.Pytester) -> None:
+    own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "-q")
+    rows = problems(own)
+    assert [row["problem"] for row in rows] == [f"Own/{i}" for i in range(4)]
+    assert [(row["n"], row["c"], row["missed"]) for row in rows] == [
+        ("4", str(i), str(4 - i)) for i in range(4)
+    ]
+    assert [float(row["pass@2"]) for row in rows] == pytest.approx([0, 1 / 2, 5 / 6, 1])
+    assert {row["pass@5"] for row in rows} == {""}
+    assert {row["remark"] for row in rows} == {"pass@5 does not exist for 4 trials"}
+
+
+def test_uneven_trials_are_averaged_over_problems_never_pooled(own: pytest.Pytester) -> None:
+    command = ["--num-samples=4", "--temperature=0.8", "-q"]
+    result = own.runpytest_inprocess(*command, "-k", "not (Own/1 and (t02 or t03))")
+    result.stdout.fnmatch_lines(["note: own/plain: 2 to 4 trials a sample"])
+    found = scores(own)
+    # Problem 1 has two trials, of which one passed.
+    assert found["pass@1"]["value"] == pytest.approx((0 + 1 / 2 + 2 / 4 + 3 / 4) / 4)
+    assert found["pass@2"]["value"] == pytest.approx((0 + 1 + 5 / 6 + 1) / 4)
+    assert [row["n"] for row in problems(own)] == ["4", "2", "4", "4"]
+
+
+def test_a_k_that_some_problems_have_too_few_trials_for_does_not_exist(
+    own: pytest.Pytester,
+) -> None:
+    command = ["--num-samples=6", "--temperature=0.8", "-q"]
+    result = own.runpytest_inprocess(*command, "-k", "not (Own/1 and (t04 or t05))")
+    found = scores(own)
+    assert found["pass@5"]["value"] is None
+    assert found["pass@2"]["value"] is not None
+    result.stdout.fnmatch_lines(["*pass@5 does not exist for 1 of 4 samples: too few trials*"])
+
+
+@pytest.mark.parametrize(("trials", "exist"), [(20, [1, 5, 10, 20]), (4, [1])])
+def test_as_many_trials_as_the_largest_k_give_every_metric(
+    own: pytest.Pytester, trials: int, exist: list[int]
+) -> None:
+    result = own.runpytest_inprocess(
+        f"--num-samples={trials}", "--temperature=0.8", "-q", "--k=own=1,5,10,20"
+    )
+    found = scores(own)
+    assert list(found) == ["pass@1", "pass@5", "pass@10", "pass@20"]
+    assert [k for k in (1, 5, 10, 20) if found[f"pass@{k}"]["value"] is not None] == exist
+    for k in sorted({1, 5, 10, 20} - set(exist)):
+        result.stdout.fnmatch_lines(
+            [f"*pass@{k} * - *0 *", f"*pass@{k} does not exist for 4 of 4*"]
+        )

@@ -204,3 +204,22 @@ def test_an_unreadable_earlier_run_is_passed_over(standard: Any) -> None:
     standard.file("results/broken/store.sqlite", "no database")
     assert standard.run().ret == 0
     assert standard.coverage["scored"] == 4
+
+
+def test_the_log_tells_what_happened_while_it_happens(project: Any) -> None:
+    project.write(["right 00", "wrong 01"])
+    project.run("--run-id=told")
+    lines = (project.path / "results/told/run.log").read_text(encoding="utf-8").splitlines()
+    said = [line.split(" ", 1)[1] for line in lines]
+    assert said[0] == "2 items to ask, in 1 blocks"
+    assert any("2 of 2 answered in" in line for line in said)
+    assert said[-1].endswith("exit 0")
+
+
+def test_the_log_of_a_run_that_goes_on_is_continued(project: Any) -> None:
+    project.write(["right 00"])
+    project.run("--run-id=told")
+    project.run("--run-id=told")
+    text = (project.path / "results/told/run.log").read_text(encoding="utf-8")
+    assert text.count("items to ask") == 2
+    assert "1 from the store" in text

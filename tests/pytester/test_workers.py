@@ -130,3 +130,20 @@ def engine():
         f"4 {threads}",
         f"7 {threads}",
     ]
+
+
+NOTE = """
+
+def pytest_runtest_setup(item):
+    from ckptbench.session import session_of
+
+    bench = session_of(item.config)
+    if bench.worker:
+        bench.notes += ("the walls are thin",)
+"""
+
+
+def test_what_a_worker_finds_worth_telling_is_in_the_summary(project: Any) -> None:
+    project.write(["right 00", "right 01"], conftest=NOTE)
+    project.run_apart("-n2")
+    assert "the walls are thin" in project.summary["notes"]

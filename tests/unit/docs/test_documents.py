@@ -10,30 +10,44 @@ from pathlib import Path
 import pytest
 
 from ckptbench.gate.verdict import Word
-from ckptbench.options import GATES, OPTIONS
+from ckptbench.option_values import GATES
+from ckptbench.options import OPTIONS
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
     str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
 )
-# Options of pytest, of its plugins and of `ckptbench build` that the pages name.
+# Options of pytest, of its plugins and of the `ckptbench` command that the pages name.
 OTHERS = {
     "build",
+    "checkpoint-a",
+    "checkpoint-b",
     "csv",
     "dataset",
     "durations",
+    "format",
     "help",
+    "idle",
+    "json",
     "json-report",
     "junitxml",
     "lf",
+    "markdown",
     "maxfail",
+    "n",
+    "once",
+    "order",
+    "pattern",
     "pdb",
     "per-text",
     "pyargs",
+    "settle",
     "setup-show",
+    "stop-early",
     "sw",
     "text",
     "tsv",
+    "uri",
 }
 # Of pip and mypy.
 FOREIGN = {"extra-index-url", "strict"}
