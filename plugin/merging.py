@@ -22,7 +22,8 @@ from .errors import CkptbenchError
 from .folding import fold_run
 from .gate.baseline import Baseline
 from .gate.decide import fails
-from .options import OPTIONS, Options
+from .option_list import OPTIONS
+from .options import Options
 from .outcomes import Recorded
 from .parts import GroupKey, Part, check, group_key, open_part
 from .reports.conclusion import gated_verdicts

@@ -21,16 +21,15 @@ from .answering import Answering, Block
 from .benchmark import Benchmark
 from .distribute import share_the_machine, tell_notes, worker_number
 from .engine import Engine
-from .errors import CkptbenchError, nearest
-from .evalconfig.chosen import NO_PRIORITY, SHIPPED
-from .evalconfig.effective import check_wanted
+from .errors import CkptbenchError
+from .evalconfig.chosen import NO_PRIORITY
 from .groups import CheckpointParam, Group, checkpoint_params, named
 from .items import SampleItem
 from .options import Options, check_names
 from .outcomes import Outcomes
 from .protocol import Protocol
 from .running import Runner
-from .samples import Sample
+from .samples import Sample, Several
 from .store import FILE_NAME, PlannedItem, RunStore, earlier_runs
 from .sweep.report_needs import check_formats
 from .sweep.subjects import subjects
@@ -223,9 +222,12 @@ class BenchSession:
         if self.can_answer is None or not group.checkpoint or not group.loads_checkpoint:
             return ""
         try:
-            kind = type(group.protocol.ask(sample, group.asking(0)))
+            request = group.protocol.ask(sample, group.asking(0))
         except Exception:
             return ""  # the sample's own error, told when it is asked
+        if isinstance(request, Several) and request.parts:
+            request = request.parts[0]  # they are of one kind of model
+        kind = type(request)
         why = self.can_answer(group.checkpoint, kind)
         if why:
             told = self._unasked.setdefault((group.benchmark.name, why), [])
@@ -243,46 +245,21 @@ class BenchSession:
         self._unasked.clear()
 
     def check_config(self) -> None:
-        """Refuse a configuration file that names what no collected module asks.
+        """Refuse a configuration file that does not fit what was collected.
 
         Raises:
-            CkptbenchError: naming the entry and the nearest known name.
+            CkptbenchError: see `evalconfig.checks`.
         """
         plan = self.options.eval_config
         if plan is None:
             return
-        self.notes += plan.notes
-        self._check_metrics()
-        checked = plan.settings
-        if self.options.validate_config:  # what does not run is to be right as well
-            checked += plan.idle
-        entry_of = {name: settings.entry for settings in checked for name in settings.names}
-        unknown = entry_of.keys() - self._owners.keys() - set(SHIPPED)
-        if not unknown:
-            return
-        tasks = self.known_tasks(self.options.include_path) if self.known_tasks else ()
-        known = sorted({*self._owners, *SHIPPED, *tasks})
-        wrong = [
-            f"{entry_of[name]} names {name!r}{nearest(name, known)}"
-            for name in sorted(unknown.difference(known))
-        ]
-        if wrong:
-            remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
-            raise CkptbenchError(
-                "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
-                where=plan.path,
-                remedy=remedy if tasks else "lm-eval's tasks need pip install 'ckptbench[lm-eval]'",
-            )
+        from .evalconfig import checks
 
-    def _check_metrics(self) -> None:
-        asked: dict[str, list[Group]] = {}
-        for group in self.groups:
-            if group.asked.metrics is not None:
-                place = group.asked.sources["metrics"]
-                asked.setdefault(place, []).append(group)
-        for place, groups in asked.items():
-            metrics = [metric for group in groups for metric in group.all_metrics]
-            check_wanted(metrics, groups[0].asked.metrics or (), f"{place}.metrics")
+        self.notes += plan.notes
+        checks.check_metrics(self.groups)
+        find, paths = self.known_tasks, self.options.include_path
+        tasks = (lambda: find(paths)) if find is not None else tuple
+        checks.check_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
 
     def refuse(self, error: CkptbenchError) -> None:
         """Note an option that cannot be followed; `check_options` raises the first."""

@@ -87,7 +87,7 @@ def benchmark_lines(bench: BenchSession) -> Iterator[str]:
 
 def dry_run_lines(bench: BenchSession) -> Iterator[str]:
     """The table of `--dry-run`: checkpoints x benchmarks, and the folder of the results."""
-    works = [work_of(bench, group) for group in bench.groups]
+    works = [work_of(bench, group) for group in _in_running_order(bench)]
     rows = [
         (
             work.checkpoint,
@@ -144,6 +144,14 @@ def _characters(request: Request) -> int:
     if isinstance(request, LogLikelihood):
         return len(request.context) + len(request.continuation)
     return len(request.text) if isinstance(request, FillMask | LogLikelihoodRolling) else 0
+
+
+def _in_running_order(bench: BenchSession) -> list[Group]:
+    """Groups that have items left, by their first one."""
+    session = bench.pytest_session
+    found = (getattr(item, "group", None) for item in (session.items if session else ()))
+    own = {id(group) for group in bench.groups}
+    return list({id(group): group for group in found if id(group) in own}.values())
 
 
 def _samples(bench: BenchSession, group: Group) -> int:

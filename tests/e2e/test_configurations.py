@@ -1,0 +1,197 @@
+"""The ready configurations, and the examples of docs/configuration.md and docs/lm-eval.md, run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PAGES = ("docs/configuration.md", "docs/lm-eval.md")
+STEM = 14
+
+needs_lm_eval = pytest.mark.skipif(
+    find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
+)
+
+
+def text_of(page: str) -> str:
+    return (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+def files(page: str) -> dict[str, str]:
+    """The blocks of a page that are whole files, by name."""
+    pattern = r'^```\w+ title="([^"]+)"\n(.*?)^```$'
+    return dict(re.findall(pattern, text_of(page), re.MULTILINE | re.DOTALL))
+
+
+def command_of(page: str, part: str) -> str:
+    """The one command of a page that holds a part."""
+    blocks = re.findall(r"^```shell\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    (found,) = [line for line in lines if part in line]
+    return found
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
+    """A clone with the ready configurations and the files of the pages."""
+    workspace = make_workspace(tmp_path_factory.mktemp("configured"))
+    shutil.copytree(REPOSITORY / "configs", workspace.path / "configs", dirs_exist_ok=True)
+    for page in PAGES:
+        for name, text in files(page).items():
+            (workspace.path / name).parent.mkdir(exist_ok=True)
+            (workspace.path / name).write_text(text, encoding="utf-8")
+    return workspace
+
+
+def planned(workspace: Any, run_id: str) -> dict[str, int]:
+    """Samples of each benchmark that a run asked."""
+    content = json.loads((workspace.path / "results" / run_id / "summary.json").read_text())
+    return {
+        bench["benchmark"]: bench["coverage"]["planned"]
+        for checkpoint in content["checkpoints"]
+        for bench in checkpoint["benchmarks"]
+    }
+
+
+# The ready configurations
+
+
+@needs_lm_eval
+@pytest.mark.parametrize("name", ["eval_config", "quick", "base-vs-finetuned"])
+def test_a_ready_configuration_has_no_mistakes(clone: Any, name: str) -> None:
+    said = clone.run(f"pytest benchmarks --eval-config=configs/{name}.json --validate-config")
+    assert f"configs/{name}.json: no mistakes" in said.expect(0)
+
+
+def test_quick_is_the_production_file_with_one_sample_each() -> None:
+    production, quick = (
+        json.loads(text_of(f"configs/{name}.json")) for name in ("eval_config", "quick")
+    )
+    assert {task["limit"] for task in production["tasks"].values()} == {None}
+    assert {task["limit"] for task in quick["tasks"].values()} == {1}
+    for task in (*production["tasks"].values(), *quick["tasks"].values()):
+        del task["limit"]
+    assert quick == production
+
+
+def test_base_against_finetuned_asks_a_fifth_of_eighteen_tasks() -> None:
+    content = json.loads(text_of("configs/base-vs-finetuned.json"))
+    tasks = content["tasks"].values()
+    assert {task["limit"] for task in tasks} == {0.2}
+    names = [name for task in tasks for name in task["tasks"]]
+    assert len(names) == len(set(names)) == 18
+    assert {"drop", "winogrande", "gsm8k", "minerva_math"} < set(names)
+    assert sum(name.startswith("mmlu_") for name in names) == STEM
+    asked = {task for bench in content["benchmarks"].values() for task in bench["tasks"]}
+    assert asked == set(content["tasks"])
+
+
+def test_a_quick_test_asks_one_sample_of_each(clone: Any) -> None:
+    clone.run("pytest benchmarks --eval-config=configs/quick.json --checkpoint=demo-mlm --run-id=q")
+    assert planned(clone, "q") == {"real": 1, "lambada": 1}
+
+
+# docs/configuration.md
+
+
+def test_the_example_of_the_page_runs_what_is_switched_on(clone: Any) -> None:
+    command = "pytest benchmarks --eval-config=eval.json --checkpoint=demo-mlm --run-id=edited"
+    clone.run(command).expect(0)
+    counts = planned(clone, "edited")
+    assert counts["real"] == 20
+    assert counts["lambada"] > 50
+    assert set(counts) == {"real", "lambada"}
+
+
+def test_only_two_benchmarks(clone: Any) -> None:
+    clone.run(f"{command_of(PAGES[0], 'two.yaml')} --run-id=two").expect(0)
+    assert planned(clone, "two") == {"real": 5, "lambada": 5}
+
+
+def test_the_first_command_of_the_page_collects(clone: Any) -> None:
+    command = command_of(PAGES[0], "eval_config.json --checkpoint")
+    assert "::test_real_k[" in clone.run(f"{command} --collect-only -q").expect(0)
+
+
+@needs_lm_eval
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("--list-benchmarks", r"korean +yes +real, lambada +\d+"),
+        ("--validate-config", r"no mistakes"),
+        ("--dry-run", r"demo-mlm +real/whole-word +1 +1 "),
+    ],
+)
+def test_looking_before_asking(clone: Any, part: str, said: str) -> None:
+    output = clone.run(command_of(PAGES[0], part)).expect(0)
+    assert re.search(said, output), output
+
+
+def test_mistakes_are_told_as_the_page_shows(clone: Any) -> None:
+    content = json.loads(files(PAGES[0])["eval.json"])
+    content["benchmarks"]["korean"]["taks"] = content["benchmarks"]["korean"].pop("tasks")
+    content["tasks"]["gsm8k"]["limit"] = 1.5
+    (clone.path / "wrong").mkdir()
+    (clone.path / "wrong/eval.json").write_text(json.dumps(content))
+    done = clone.run("pytest benchmarks --eval-config=wrong/eval.json --validate-config")
+    (shown,) = re.findall(r"^```text\n(eval.json: .*?)^```$", text_of(PAGES[0]), re.M | re.S)
+    assert shown.removeprefix("eval.json") in done.expect(4)
+
+
+# docs/lm-eval.md
+
+
+@needs_lm_eval
+def test_a_task_of_ones_own(clone: Any) -> None:
+    output = clone.run(command_of(PAGES[1], "--run-id=signs")).expect(0)
+    assert re.search(r"signs acc,none +100\.00% +2 ", output), output
+    again = clone.run(command_of(PAGES[1], "--baseline=")).expect(0)
+    assert "unchanged" in again
+
+
+@needs_lm_eval
+def test_production_asks_everything(clone: Any) -> None:
+    """`limit: null` is the whole of a task, and beats a limit in the ini file."""
+    (clone.path / "all.yaml").write_text(
+        "benchmarks: {mine: {tasks: [signs]}}\ntasks: {signs: {limit: null}}\n"
+    )
+    command = "pytest benchmarks --checkpoint=demo-code --include-path=tasks -o ckpt_limit=1"
+    clone.run(f"{command} --eval-config=all.yaml --run-id=all").expect(0)
+    assert planned(clone, "all") == {"signs": 2}
+
+
+@needs_lm_eval
+def test_a_base_and_its_fine_tune_are_compared_task_by_task(clone: Any) -> None:
+    """In one session as the page says, and as two runs."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    base = clone.path / "models/base"
+    shutil.copytree(REPOSITORY / "benchmarks/demo/demo-code", base)
+    model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    torch.manual_seed(0)
+    for parameter in model.model.layers[-1].parameters():
+        parameter.data += 0.2 * torch.randn_like(parameter)
+    tuned = clone.path / "models/tuned"
+    shutil.copytree(base, tuned)
+    (tuned / "model.safetensors").unlink()
+    model.save_pretrained(tuned)
+    asked = "pytest benchmarks/test_lm_eval.py --include-path=tasks --tasks=signs --dtype=fp32"
+    pair = "--checkpoint=models/base --checkpoint=models/tuned"
+    clone.run(f"{asked} {pair} --run-id=both").expect(0)
+    command = command_of(PAGES[1], "ckptbench compare").replace("b=lora", "b=tuned")
+    together = clone.run(command).expect(0)
+    for name in ("base", "tuned"):
+        clone.run(f"{asked} --checkpoint=models/{name} --run-id={name}").expect(0)
+    apart = clone.run("ckptbench compare results/base results/tuned").expect(0)
+    for output in (together, apart):
+        assert "signs acc,none" in output
+    row = re.compile(r"signs acc,none .*")
+    assert row.findall(together) == row.findall(apart)
