@@ -107,11 +107,6 @@ class Controller:
             json_report["ckptbench"] = json_report_part(self._bench.summary)
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_auto_num_workers(self) -> int | None:
-        """One worker a GPU for `-n auto`; xdist's own count on a machine without."""
-        return len(visible_gpus()) or None
-
-    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Refuse a baseline of another protocol, as soon as a worker has kept the plan."""
         if self._checked or not self._bench.asks:

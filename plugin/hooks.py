@@ -81,6 +81,20 @@ def pytest_pycollect_makeitem(
         raise collector.CollectError(str(error)) from None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker a GPU for `-n auto` in a session that asks checkpoints; xdist's count otherwise.
+
+    xdist wants to know before the session begins, so this cannot stand with the rest of what the
+    main process does for its workers.
+    """
+    if not config.getoption("ckpt_checkpoint", None):
+        return None
+    from .distribute import visible_gpus
+
+    return len(visible_gpus()) or None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the items in running order."""
@@ -137,11 +151,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return bench.runner.run(item, nextitem)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, Any]:
-    """Add the outcome to a sample item's report, whoever ran it."""
+    """Add the outcome to a sample item's report, whoever ran it.
+
+    Innermost: where pytest's core is left out it is this that makes the report, and the wrappers
+    of other plugins must find one, in whatever order the plugins were loaded.
+    """
     report = yield
     from .items import SampleItem
 

@@ -149,9 +149,9 @@ def _characters(request: Request) -> int:
 def _in_running_order(bench: BenchSession) -> list[Group]:
     """Groups that have items left, by their first one."""
     session = bench.pytest_session
-    found = (getattr(item, "group", None) for item in (session.items if session else ()))
-    own = {id(group) for group in bench.groups}
-    return list({id(group): group for group in found if id(group) in own}.values())
+    places = [id(getattr(item, "group", None)) for item in (session.items if session else ())]
+    own = {id(group): group for group in bench.groups}
+    return [own[place] for place in dict.fromkeys(places) if place in own]
 
 
 def _samples(bench: BenchSession, group: Group) -> int:
