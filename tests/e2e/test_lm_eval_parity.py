@@ -110,7 +110,7 @@ def together(run: Path, parts: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of our files that lm-eval's file of the whole run has, in its order."""
     held = [json.loads(file.read_text()) for file in run.glob("tiny_*_results.json")]
     joined: dict[str, Any] = {}
-    for part in ("results", "groups", "versions", "n-shot", "higher_is_better"):
+    for part in ("results", "groups", "group_subtasks", "versions", "n-shot", "higher_is_better"):
         found = {name: value for each in held for name, value in each.get(part, {}).items()}
         joined[part] = {name: found[name] for name in parts[part]}
     return joined
@@ -122,7 +122,21 @@ def test_lm_evals_own_tables_show_the_files_as_its_own(ours: Any, theirs: Any) -
     expected = theirs(1)
     joined = together(ours("as-it-likes"), expected)
     for part in ("results", "groups"):
-        assert make_table(joined, part) == make_table(expected, part)
+        assert make_table(as_printed(joined), part) == make_table(as_printed(expected), part)
+
+
+def as_printed(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result whose perplexities are rounded to what two shapes of batches agree on."""
+    return {
+        **result,
+        "results": {
+            task: {
+                name: float(f"{value:.5g}") if "perplexity," in name and value != "N/A" else value
+                for name, value in metrics.items()
+            }
+            for task, metrics in result["results"].items()
+        },
+    }
 
 
 def test_the_file_of_a_group_holds_its_tasks(ours: Any) -> None:
