@@ -36,8 +36,8 @@ def visible_gpus() -> list[str]:
         return [name for name in chosen.split(",") if name.strip() not in ("", "-1")]
     try:
         cards = list(Path("/proc/driver/nvidia/gpus").iterdir())
-    except OSError:
-        return []
+    except OSError:  # as in some containers, which show the devices all the same
+        cards = [path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdecimal()]
     return [str(i) for i in range(len(cards))]
 
 

@@ -81,7 +81,7 @@ def pytest_pycollect_makeitem(
         raise collector.CollectError(str(error)) from None
 
 
-@pytest.hookimpl(optionalhook=True)
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One worker a GPU for `-n auto` in a session that asks checkpoints; xdist's count otherwise.
 

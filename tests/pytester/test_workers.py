@@ -147,3 +147,14 @@ def test_what_a_worker_finds_worth_telling_is_in_the_summary(project: Any) -> No
     project.write(["right 00", "right 01"], conftest=NOTE)
     project.run_apart("-n2")
     assert "the walls are thin" in project.summary["notes"]
+
+
+@pytest.mark.parametrize(("given", "workers"), [(["--checkpoint=a"], 3), ([], None)])
+def test_auto_is_one_worker_a_gpu_where_checkpoints_are_asked(
+    project: Any, monkeypatch: pytest.MonkeyPatch, given: list[str], workers: int | None
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "1")  # xdist's own count
+    project.write(["right 00"])
+    result = project.run_apart("-nauto", *given)
+    result.stdout.fnmatch_lines([f"*{workers or 1} worker*"])
