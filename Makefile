@@ -14,6 +14,9 @@ BIN := $(VENV)/bin
 # Touched when everything is installed: an environment that was left half made is made again.
 READY := $(VENV)/.ready
 
+# Tests that start workers of their own, and are not to run inside one.
+ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
+
 .DEFAULT_GOAL := help
 .PHONY: help venv bench test measure lint types clean
 
@@ -40,7 +43,8 @@ bench: $(READY)  ## run the suite on the demo checkpoints and compare with the b
 	    --num-samples=20 --temperature=0.8 $(ARGS)
 
 test: $(READY)  ## run the tests
-	$(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile $(foreach file,$(ALONE),--ignore=$(file)) $(ARGS)
+	$(if $(ARGS),,$(BIN)/pytest $(ALONE))
 
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
 	$(BIN)/python tests/bench/items.py $(ARGS)
