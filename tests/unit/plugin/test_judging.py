@@ -95,3 +95,36 @@ def test_a_failure_is_no_answer_and_the_function_is_not_asked() -> None:
     with pytest.raises(NoAnswer, match="server away") as raised:
         ask(lambda response: 1 / 0, Failed("server away", "status 500"))
     assert raised.value.failed.detail == "status 500"
+
+
+# Values by name
+
+NAMES = ("acc,none", "acc_norm,none")
+
+
+def measure(given: object, decides: str = "acc,none") -> Outcome:
+    return judge(lambda: given, {}, SECOND, (), NAMES, decides)
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "detail"),
+    [(1.0, "passed", ""), (0.0, "missed", "wrong answer"), (0.4, "missed", "graded 0.4")],
+)
+def test_the_value_that_decides_passes_at_one(value: float, status: str, detail: str) -> None:
+    outcome = measure({"acc_norm,none": 0.5, "acc,none": value, "not asked for": 3})
+    assert outcome == Outcome(status, (value, 0.5), detail)  # type: ignore[arg-type]
+
+
+def test_where_no_value_decides_whatever_was_answered_has_passed() -> None:
+    assert measure({"acc,none": 0.0, "acc_norm,none": 0.0}, decides="").status == "passed"
+
+
+def test_a_value_that_is_not_given_does_not_exist() -> None:
+    first, second = measure({"acc,none": 1.0}).values
+    assert first == 1.0
+    assert second != second, "nan"
+
+
+def test_named_values_are_a_mapping() -> None:
+    with pytest.raises(TypeError, match=r"expected a mapping of acc,none, acc_norm,none"):
+        measure(1.0)

@@ -10,7 +10,7 @@ import pytest
 from ckptbench.errors import CkptbenchError
 from ckptbench.samples import Likelihood
 from ckptbench.scores import first_choice, mean, pass_at_k, top_k
-from ckptbench.scores.reducers import FirstChoice, estimate_pass_at_k, value_names
+from ckptbench.scores.reducers import FirstChoice, Named, estimate_pass_at_k, value_names
 
 # pass@k
 
@@ -133,3 +133,11 @@ def test_a_likelihood_tells_of_the_first_choice_only() -> None:
     assert not Likelihood(-0.1, False, 1).within(1)
     with pytest.raises(ValueError, match="not of the first 5"):
         Likelihood(-0.1, True, 1).within(5)
+
+
+def test_named_values_are_averaged_each_for_itself() -> None:
+    reducer = Named(("exact_match,strict", "exact_match,loose"), "exact_match,strict", ("bleu",))
+    assert reducer.metrics("gsm8k") == ("gsm8k exact_match,strict", "gsm8k exact_match,loose")
+    assert reducer.reduce([(1.0, 1.0), (0.0, 1.0)]) == (0.5, 1.0)
+    assert reducer.reduce([]) == (None, None)
+    assert value_names(reducer, "gsm8k") == reducer.metrics("gsm8k")
