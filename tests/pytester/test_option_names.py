@@ -189,3 +189,23 @@ def test_short_names_reach_the_workers(standard: Any) -> None:
     result = standard.run_apart("-n2", "--seed=abc", "--ckpt-limit=2")
     assert result.ret == 0
     assert standard.coverage["planned"] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "means"), [("--gpu=2", "device: cuda:2"), ("--max-length=128", "seq_len: 128")]
+)
+def test_an_option_that_means_another_one_sets_it(standard: Any, given: str, means: str) -> None:
+    standard.write(conftest=SHOW)
+    assert means in standard.run("--collect-only", given).outlines
+
+
+def test_two_options_that_contradict_are_refused(standard: Any) -> None:
+    result = standard.run("--gpu=1", "--device=cpu")
+    assert result.ret == 4
+    assert "--gpu=1 and --device=cpu contradict" in result.stderr.str()
+
+
+def test_the_command_line_wins_whichever_of_two_names_it_uses(standard: Any) -> None:
+    standard.write(conftest=SHOW)
+    standard.file("pytest.ini", "[pytest]\nckpt_seq_len = 64")
+    assert "seq_len: 128" in standard.run("--collect-only", "--max-length=128").outlines

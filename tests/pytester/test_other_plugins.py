@@ -163,3 +163,17 @@ def test_a_shuffled_order_changes_no_outcome(project: Any) -> None:
         assert project.statuses == in_order
     assert orders[0] != orders[1]
     assert orders[0] != sorted(orders[0])
+
+
+@pytest.mark.usefixtures("needs_rerunfailures")
+@pytest.mark.parametrize("first", ["rerunfailures", "ckptbench"])
+def test_reruns_whichever_plugin_is_loaded_first(
+    project: Any, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    project.write(["right aa", "flaky bb"])
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    plugins = sorted(["rerunfailures", "ckptbench"], key=lambda name: name != first)
+    options = [word for name in [*plugins, "ckptbench-fixtures"] for word in ("-p", name)]
+    result = project.pytester.runpytest_subprocess(*options, "--reruns=1", timeout=60)
+    assert result.ret == 0
+    assert project.coverage["scored"] == 2

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench import CkptbenchError, Filled, FillMask, Skipped
+from ckptbench import (
+    CkptbenchError,
+    Filled,
+    FillMask,
+    Generated,
+    Likelihood,
+    SeveralAnswers,
+    Skipped,
+)
 from ckptbench.store import (
     FILE_NAME,
     Asker,
@@ -68,6 +76,13 @@ def test_a_response_comes_back_as_it_was(response: Filled | Skipped) -> None:
 def test_a_log_probability_that_is_no_number_comes_back_as_none(odd: float) -> None:
     back = decode(encode(Filled(("a", "b"), (odd, -1.0), 2, 1)))
     assert back == Filled(("a", "b"), (None, -1.0), 2, 1)  # type: ignore[arg-type]
+
+
+def test_the_likelihood_of_something_impossible_comes_back_as_it_was() -> None:
+    impossible = Likelihood(-math.inf, False, 2)
+    assert decode(encode(impossible)) == impossible
+    several = SeveralAnswers((impossible, Likelihood(-1.5, True, 1), Generated("a", 1, "eos")))
+    assert decode(encode(several)) == several
 
 
 def test_what_was_stored_is_found_by_another_process_after_closing(tmp_path: Path) -> None:

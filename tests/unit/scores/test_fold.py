@@ -172,3 +172,13 @@ def test_certain_words_have_the_perplexity_1_and_impossible_ones_none() -> None:
     assert impossible.value is None
     assert not impossible.share
     assert "does not exist for 1 of 2 samples" in impossible.reason
+
+
+@pytest.mark.parametrize(
+    ("values", "share"), [([0.0, 0.4, 1.0], True), ([0.0, 1.5, 0.2], False), ([-2.0, 0.5], False)]
+)
+def test_a_mean_of_what_leaves_0_to_1_is_no_share(values: list[float], share: bool) -> None:
+    """It is shown as a number and never compared in percentage points."""
+    (score,) = fold(table(values))
+    assert score.share is share
+    assert score.value == pytest.approx(sum(values) / len(values))
