@@ -153,7 +153,8 @@ def run(arguments: argparse.Namespace) -> int:
     stop = threading.Event()
     with _signals(stop) as received:
         watcher = Watcher(plan, stop, _say)
-        _say(f"watching {folder}, results in {arguments.results_dir / name}")
+        absent = "" if folder.is_dir() else " (which is not there yet)"
+        _say(f"watching {folder}{absent}, results in {arguments.results_dir / name}")
         status = 1
         with suppress(KeyboardInterrupt):  # a second signal: what is written already is whole
             status = watcher.run()

@@ -52,6 +52,7 @@ READ: list[tuple[Parser, str, Any]] = [
     (tolerances, "real@1=1.0,pass@1=2", {"real@1": 0.01, "pass@1": 0.02}),
     (tolerances, "a=b@1=100", {"a=b@1": 1.0}),
     (tolerances, "real@1=0", {"real@1": 0.0}),
+    (tolerances, "t exact_match,strict=1,real@1=2", {"t exact_match,strict": 0.01, "real@1": 0.02}),
     (ks, "real=5,1", {"real": (1, 5)}),
     (ks, "real=1,1", {"real": (1,)}),
     (protocols, "real=origin", {"real": ("real/origin",)}),
@@ -68,7 +69,19 @@ REFUSED: list[tuple[Parser, str]] = [
     *[(temperature, text) for text in ("-0.1", "inf", "nan", "hot")],
     *[(one_of("a", "b"), text) for text in ("c", "", "A")],
     *[(device, text) for text in ("gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", "")],
-    *[(tolerances, t) for t in ("real@1=", "=1", "x", "real@1=101", "real@1=-1", "nan", "a=nan")],
+    *[
+        (tolerances, t)
+        for t in (
+            "real@1=1,real@5",
+            "real@1=",
+            "=1",
+            "x",
+            "real@1=101",
+            "real@1=-1",
+            "nan",
+            "a=nan",
+        )
+    ],
     *[(ks, text) for text in ("real", "=1", "real=", "real=0", "real=1,x", "")],
     *[(protocols, text) for text in ("real", "=x", "real=", "real=,")],
     *[(run_id, text) for text in ("", ".", "..", "a/b", "a\\b", "a\0b")],
