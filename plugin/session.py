@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import pairwise
 from logging import Handler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,11 @@ import pytest
 from . import plan as planning
 from . import runlog
 from .answering import Answering, Block
+from .arrangement import arranged
 from .benchmark import Benchmark
 from .distribute import share_the_machine, tell_notes, worker_number
 from .engine import Engine
 from .errors import CkptbenchError
-from .evalconfig.chosen import NO_PRIORITY
 from .groups import CheckpointParam, Group, checkpoint_params, named
 from .items import SampleItem
 from .options import Options, check_names
@@ -291,26 +290,16 @@ class BenchSession:
         check_names(chosen, self._benchmarks)
 
     def arrange(self, items: list[pytest.Item]) -> None:
-        """Put items in running order: one checkpoint after the other, longest first in a group.
-
-        An order that somebody chose (failed first, shuffled) is kept as it is.
-        """
-        sample_items = [item for item in items if isinstance(item, SampleItem)]
-        if not sample_items:
+        """Put items in running order; see `arrangement`."""
+        if not any(isinstance(item, SampleItem) for item in items):
             return
-        if len(self.checkpoints) > 1:
-            items.sort(key=_place_of_checkpoint)
-        chosen = any(
-            self.config.getoption(name, None)
-            for name in ("failedfirst", "newfirst", "stepwise", "lf")
+        orders = ("failedfirst", "newfirst", "stepwise", "lf")
+        items[:] = arranged(
+            items,
+            chosen=any(self.config.getoption(name, None) for name in orders),
+            several_checkpoints=len(self.checkpoints) > 1,
+            priorities=self.options.eval_config is not None,
         )
-        if chosen or not _in_collected_order(sample_items):
-            return
-        groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
-        lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in items]
-        items[:] = [items[p] for p in planning.longest_first(lengths, groups)]
-        if self.options.eval_config is not None:
-            items.sort(key=lambda item: (_place_of_checkpoint(item), _priority(item)))
 
     def make_plan(self, items: list[pytest.Item]) -> None:
         """Cut the final items into blocks, and keep the plan in the store."""
@@ -478,28 +467,3 @@ def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[Chec
     if told is not None:
         return tuple(CheckpointParam(**fields) for fields in told)
     return checkpoint_params(options.checkpoint)
-
-
-def _place_of_checkpoint(item: pytest.Item) -> int:
-    """Hand-written tests of a checkpoint go with its samples, so that it is loaded once."""
-    if isinstance(item, SampleItem):
-        given = item.group.checkpoint
-    else:
-        callspec = getattr(item, "callspec", None)
-        given = callspec.params.get("checkpoint") if callspec is not None else None
-    return given.index if isinstance(given, CheckpointParam) else -1
-
-
-def _priority(item: pytest.Item) -> int:
-    """Small numbers run first; hand-written tests have none."""
-    return item.group.asked.priority if isinstance(item, SampleItem) else NO_PRIORITY
-
-
-def _in_collected_order(items: list[SampleItem]) -> bool:
-    order = [(item.group.index, item.order) for item in items]
-    return all(a <= b for a, b in pairwise(order))
-
-
-def _length(item: SampleItem) -> int:
-    text = item.sample.fields.get("text")
-    return len(text) if isinstance(text, str) else 0

@@ -49,6 +49,7 @@ def write_reports(
         for checkpoint in summary.checkpoints
         for benchmark in dict.fromkeys(result.benchmark for result in checkpoint.benchmarks)
     ]
+    _remove_other_results(folder, summary)
     paths = []
     for name, value in reports:
         atomic_write_text(folder / name, pretty(value))
@@ -139,6 +140,18 @@ def benchmark_names(summary: Summary) -> tuple[str, ...]:
             for result in checkpoint.benchmarks
         )
     )
+
+
+def _remove_other_results(folder: Path, summary: Summary) -> None:
+    """Take away what this run left when it had fewer checkpoints, or more."""
+    benchmarks = {result.benchmark for c in summary.checkpoints for result in c.benchmarks}
+    for benchmark in benchmarks:
+        alone = f"{safe_name(benchmark)}_results.json"
+        if len(summary.checkpoints) > 1:
+            (folder / alone).unlink(missing_ok=True)
+        else:
+            for checkpoint in summary.checkpoints:
+                (folder / f"{safe_name(checkpoint.name)}_{alone}").unlink(missing_ok=True)
 
 
 def _results_name(summary: Summary, checkpoint: CheckpointResult, benchmark: str) -> str:

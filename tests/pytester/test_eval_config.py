@@ -84,6 +84,15 @@ def test_priority_orders(two: Any) -> None:
     assert [text.split()[-2] for text in two.asked[-4:]] == ["letter"] * 4
 
 
+def test_priority_orders_what_is_shuffled_within(two: Any) -> None:
+    reverse = "\n\ndef pytest_collection_modifyitems(items):\n    items.reverse()\n"
+    conftest = two.path / "conftest.py"
+    conftest.write_text(conftest.read_text() + reverse)
+    tasks = {"word": {"priority": 2}, "letter": {"priority": 1}}
+    two.run(configured(two, tasks=tasks), "-v")
+    assert [text[:12] for text in two.asked[:4]] == ["right letter"] * 4
+
+
 def test_only_wanted_metrics_are_scored(two: Any) -> None:
     two.run(configured(two, tasks={"word": {"metrics": ["word@5"]}}))
     assert [score["metric"] for score in results(two)["word"]["scores"]] == ["word@5"]

@@ -138,6 +138,22 @@ def test_several_checkpoints_have_a_file_each(make: SimpleNamespace, tmp_path: P
     }
 
 
+def test_a_run_that_gained_a_checkpoint_leaves_no_file_of_before(
+    make: SimpleNamespace, tmp_path: Path
+) -> None:
+    real = make.result("real/whole-word", make.score("real@1", 0.5))
+    one, both = [make.checkpoint(real, name="a")], [make.checkpoint(real, name=n) for n in "ab"]
+    write_reports(tmp_path, make.summary(*one))
+    write_reports(tmp_path, make.summary(*both))
+    assert {path.name for path in tmp_path.glob("*real_results.json")} == {
+        "a_real_results.json",
+        "b_real_results.json",
+    }
+    write_reports(tmp_path, make.summary(*one))
+    assert (tmp_path / "real_results.json").exists()
+    assert not (tmp_path / "a_real_results.json").exists()
+
+
 def test_not_a_number_becomes_null_with_a_reason(make: SimpleNamespace, tmp_path: Path) -> None:
     broken = make.paired("real@1", math.nan, 0.5)
     infinite = make.score("real@5", 0.5, standard_error=math.inf, interval=(0.1, math.inf))
