@@ -23,7 +23,7 @@ from .executing import Executions
 from .groups import Group
 from .plan import Plan
 from .reports.environment import describe_accelerator
-from .samples import Failed, Request, Response, Skipped
+from .samples import Failed, Request, Response
 from .store import Asker, Key, RunStore, encode
 
 if TYPE_CHECKING:
@@ -56,11 +56,17 @@ class Block:
 
 @dataclass(slots=True)
 class _Answer:
+    """A response on its way to its item.
+
+    Attributes:
+        key: None for a failure, which is not kept.
+        new: what is to be stored under the key; empty for an answer that is there already.
+    """
+
     position: int
     response: Response
     key: Key | None = None
-    stored: str = ""
-    reused: str = ""
+    new: str = ""
 
 
 @dataclass
@@ -180,6 +186,8 @@ class Answering:
             engine = group.engine
         else:
             return
+        if not self.store.taken().isdisjoint(self.plan.blocks[following]):
+            return  # another worker has it
         members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[following]]  # type: ignore[misc]
         block = self._blocks[following] = Block(members, group, engine)
         self._to_ask.put(block)
@@ -256,7 +264,7 @@ class Answering:
                 else:
                     reused += 1
                     item, _, key = entry
-                    yield _Answer(item.position, self._heard(item, found), reused=key.digest)
+                    yield _Answer(item.position, self._heard(item, found), key)
             asked = left
         started = time.monotonic()
         expected = set(range(len(asked)))
@@ -276,7 +284,7 @@ class Answering:
         finally:
             seconds = time.monotonic() - started
             done = len(asked) - len(expected)
-            self.store.add_work(group.index, seconds, done, reused)
+            self.store.add_work(group.index, seconds)
             told = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
             runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *told)
 
@@ -297,11 +305,11 @@ class Answering:
         if isinstance(response, Failed):
             return _Answer(item.position, response)
         try:
-            stored = encode(response)
+            new = encode(response)
         except (KeyError, TypeError, AttributeError):
             reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
             return _Answer(item.position, Failed(reason, traceback.format_exc()))
-        return _Answer(item.position, self._heard(item, response), key, stored)
+        return _Answer(item.position, self._heard(item, response), key, new)
 
     def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
         # An engine without a fingerprint is one of a kind: its answers are never reused.
@@ -323,18 +331,12 @@ class Answering:
         return fingerprint, settings
 
     def _heard(self, item: SampleItem, response: Response) -> Response:
-        read = self._read(item, response)
+        """What pytest's thread gets: a program is read and begun here, the rest is read there."""
+        if not item.group.executes:
+            return response
+        read = item.group.read(item.sample, response)
         self.executions.begin(item, read)
         return read
-
-    def _read(self, item: SampleItem, response: Response) -> Response:
-        if isinstance(response, Failed | Skipped):
-            return response
-        try:
-            return item.group.protocol.read(item.sample, response)
-        except Exception as error:
-            reason = f"the response could not be read: {type(error).__name__}: {error}"
-            return Failed(reason, traceback.format_exc())
 
     # The writer's thread
 
@@ -365,8 +367,10 @@ class Answering:
                 self._news.notify_all()
 
     def _store(self, answers: list[_Answer]) -> None:
-        new = [(a.key, a.stored) for a in answers if a.key and a.stored]
-        served = [(a.position, a.key.digest) for a in answers if a.key and a.stored]
-        served += [(a.position, a.reused) for a in answers if a.reused]
-        if new or served:
-            self.store.add(new, served)
+        given = [(a.position, self._group_of(a.position), a.key, a.new) for a in answers if a.key]
+        if given:
+            self.store.serve(given)
+
+    def _group_of(self, position: int) -> int:
+        item: SampleItem = self.items[position]  # type: ignore[assignment]
+        return item.group.index

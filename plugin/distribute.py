@@ -2,11 +2,12 @@
 
 The plan of the first worker lies in the run store before the scheduler starts, so the scheduler
 cuts the same blocks as the workers do. Modes of `--dist` other than `load` keep xdist's own
-scheduler: the outcomes are the same, some samples may be answered twice.
+scheduler: the outcomes are the same, some samples may be answered twice. They are counted once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from array import array
 from collections import deque
@@ -160,7 +161,9 @@ class BlockScheduler:
     """Hands out the blocks of the plan, and every other test by itself.
 
     Each block has a home worker, which may answer it ahead while it reports the one before;
-    whoever runs out of its own takes from the others. See xdist's `Scheduling` for the contract.
+    whoever runs out of its own takes from the others. The store tells its worker of a block that
+    was taken, before that is sent the one before: so it answers none ahead which it will not run.
+    See xdist's `Scheduling` for the contract.
     """
 
     def __init__(self, bench: BenchSession, config: pytest.Config, n_nodes: int) -> None:
@@ -171,6 +174,7 @@ class BlockScheduler:
         self._pending: dict[Any, deque[int]] = {}
         self._queues: list[deque[array[int]]] = [deque() for _ in range(self._n_nodes)]
         self._collection: list[str] | None = None
+        self._block_of: Sequence[int] = ()
 
     @property
     def nodes(self) -> list[Any]:
@@ -241,6 +245,7 @@ class BlockScheduler:
         group_of = dict(self._bench.store.group_of_positions())
         groups = [group_of.get(position) for position in range(len(collection))]
         plan = planning.cut(groups, planning.fair_size(len(group_of), self._n_nodes))
+        self._block_of = plan.block_of
         for number, block in enumerate(plan.blocks):
             self._queues[planning.home_of(number, self._n_nodes)].append(block)
         others = [position for position, group in enumerate(groups) if group is None]
@@ -255,12 +260,22 @@ class BlockScheduler:
 
         A single block that its worker is about to begin is left to it: it may be half answered.
         """
-        own = self._queues[self._home(node)]
-        if own:
-            return own.popleft()
-        owned = {self._home(other) for other in self.nodes if not other.shutting_down}
-        queues = [q for i, q in enumerate(self._queues) if len(q) > (1 if i in owned else 0)]
-        return max(queues, key=len).pop() if queues else None
+        owners: dict[int, Any] = {}  # one each: a worker that replaces another may have its home
+        for other in self.nodes:
+            if not other.shutting_down:
+                owners.setdefault(self._home(other), other)
+        home = self._home(node)
+        if owners[home] is node and self._queues[home]:
+            return self._queues[home].popleft()
+        queues = [q for i, q in enumerate(self._queues) if len(q) > (1 if i in owners else 0)]
+        if not queues:
+            return None
+        block = max(queues, key=len).pop()
+        if self._block_of[block[0]] >= 0:
+            # Its own worker may answer it too, if that cannot be told: no more than that is lost.
+            with contextlib.suppress(CkptbenchError):
+                self._bench.store.note_taken(block[0])
+        return block
 
     def _feed(self, node: Any) -> None:
         while not node.shutting_down and len(self._pending[node]) < _KEEP_AHEAD:

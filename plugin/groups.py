@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -27,7 +28,7 @@ from .judging import Outcome, judge
 from .protocol import Asking, Protocol
 from .results import DatasetInfo, Scalar
 from .runlog import LOG
-from .samples import Response
+from .samples import Failed, Response, Sample, Skipped
 from .scores.reducers import Named, observed_by, value_names
 from .scores.registry import spec_of
 from .scores.score import Reducer
@@ -177,6 +178,16 @@ class Group:
         name = self.benchmark.name
         corpus = self.reducer.corpus if isinstance(self.reducer, Named) else ()
         return (*self.reducer.metrics(name), *(f"{name} {metric}" for metric in corpus))
+
+    def read(self, sample: Sample, response: Response) -> Response:
+        """A response as the protocol reads it; a failure where it cannot."""
+        if isinstance(response, Failed | Skipped):
+            return response
+        try:
+            return self.protocol.read(sample, response)
+        except Exception as error:
+            reason = f"the response could not be read: {type(error).__name__}: {error}"
+            return Failed(reason, traceback.format_exc())
 
     def judge(self, arguments: Mapping[str, Any], response: Response) -> Outcome:
         """What an item's response came to, by the function's word."""

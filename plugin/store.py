@@ -13,6 +13,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -40,7 +41,9 @@ CREATE INDEX IF NOT EXISTS responses_of ON responses (fingerprint, protocol);
 CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
+CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
 """
+_ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
 # `json.dumps` would make an encoder for each call, which costs as much as the encoding.
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _KINDS: dict[str, type[Any]] = {
@@ -265,7 +268,7 @@ class RunStore:
             samples: content hash and fields of every sample.
         """
         with self._transaction() as db:
-            for table in ("groups", "plan", "served", "engines", "work"):
+            for table in ("groups", "plan", "served", "engines", "work", "taken"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
             db.execute(
@@ -354,14 +357,33 @@ class RunStore:
         """
         self._insert(answers, served)
 
+    def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
+        """Give items their answers durably, in one commit, and count every item once.
+
+        An item that is given an answer again, by a rerun or another worker, was counted before.
+
+        Args:
+            given: position, group, key and response as `encode` wrote it; the response is empty
+                where it is stored already.
+        """
+        alike: dict[tuple[int, bool], list[tuple[int, str]]] = defaultdict(list)
+        for position, group, key, text in given:
+            alike[group, bool(text)].append((position, key.digest))
+        with self._transaction() as db:
+            db.executemany(_ANSWER, [(*key.row(), text) for *_, key, text in given if text])
+            for (group, asked), served in alike.items():
+                before = db.total_changes
+                db.executemany("INSERT OR IGNORE INTO served VALUES (?, ?)", served)
+                new = db.total_changes - before
+                if new < len(served):
+                    db.executemany("REPLACE INTO served VALUES (?, ?)", served)
+                _add_work(db, group, asked=new if asked else 0, reused=0 if asked else new)
+
     def _insert(
         self, rows: Iterable[tuple[Key, str]], served: Iterable[tuple[int, str]] = ()
     ) -> None:
         with self._transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(*key.row(), text) for key, text in rows],
-            )
+            db.executemany(_ANSWER, [(*key.row(), text) for key, text in rows])
             db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
     def answered(self, group: int) -> Iterator[tuple[PlannedItem, str, str | None]]:
@@ -391,17 +413,39 @@ class RunStore:
         rows = self._db.execute("SELECT checkpoint, facts FROM engines")
         return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
-    def add_work(self, group: int, seconds: float, asked: int, reused: int) -> None:
-        """Note that a block was answered: seconds of wall time, requests asked and reused."""
+    def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
+        """Note work on a group: seconds of wall time, and items that `serve` did not count."""
         with self._transaction() as db:
-            db.execute("INSERT INTO work VALUES (?, ?, ?, ?)", (group, seconds, asked, reused))
+            _add_work(db, group, seconds, asked, reused)
 
     def work(self) -> dict[int, tuple[float, int, int]]:
-        """Seconds, requests asked and requests reused of each group."""
+        """Of each group: seconds, items the model answered, and items given a stored answer."""
         rows = self._db.execute(
             "SELECT grp, SUM(seconds), SUM(asked), SUM(reused) FROM work GROUP BY grp"
         )
         return {group: (seconds, asked, reused) for group, seconds, asked, reused in rows}
+
+    # Who is to answer
+
+    def note_taken(self, position: int) -> None:
+        """Note that the block which begins with an item goes to another worker than its own."""
+        with self._transaction() as db:
+            db.execute("INSERT OR IGNORE INTO taken VALUES (?)", (position,))
+
+    def taken(self) -> set[int]:
+        """What `note_taken` was told in this session."""
+        with self._turn:
+            return {position for (position,) in self._db.execute("SELECT position FROM taken")}
+
+
+def _add_work(
+    db: sqlite3.Connection, group: int, seconds: float = 0.0, asked: int = 0, reused: int = 0
+) -> None:
+    """One row a group: a slow model's answers come one to a commit."""
+    added = (seconds, asked, reused, group)
+    change = "seconds = seconds + ?, asked = asked + ?, reused = reused + ?"
+    if not db.execute(f"UPDATE work SET {change} WHERE grp = ?", added).rowcount:
+        db.execute("INSERT INTO work (seconds, asked, reused, grp) VALUES (?, ?, ?, ?)", added)
 
 
 def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> bool:

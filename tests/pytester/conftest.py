@@ -14,11 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# In-process runs forget the modules that they import, and numpy cannot be imported twice.
+# In-process runs forget the modules that they import. Numpy cannot be imported twice, and pydantic,
+# which loads its parts when they are used, takes a field of its earlier self for a default.
 import numpy  # noqa: F401
-import pydantic  # noqa: F401
+import pydantic.fields
+import pydantic.main  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401
+
+import ckptbench.evalconfig.read  # noqa: F401
 
 CONFTEST = '''
 """An engine that does what the first word of a text tells it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,12 @@ MODES = ["load", "loadscope", "loadfile", "loadgroup", "worksteal", "each", "no"
 
 def status_by_name(project: Any) -> dict[str, str]:
     return {nodeid.partition("[")[2]: status for nodeid, status in project.statuses.items()}
+
+
+def counts(project: Any) -> tuple[int, int]:
+    """How many items the latest run asked, and how many it gave a stored answer."""
+    (checkpoint,) = project.summary["checkpoints"]
+    return checkpoint["asked"], checkpoint["reused"]
 
 
 @pytest.fixture
@@ -34,6 +41,7 @@ def test_every_way_to_distribute_gives_the_outcomes_of_one_process(mixed: Any, m
     assert mixed.scores == scores
     assert mixed.coverage["planned"] == len(TEXTS)
     assert set(mixed.asked) == set(TEXTS)
+    assert counts(mixed) == (len(TEXTS), 0)
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
 
 
@@ -44,6 +52,53 @@ def test_samples_are_handed_out_in_blocks_of_the_plan(project: Any) -> None:
     blocks = [int(n) for n in (project.path / "calls.log").read_text().split()]
     assert max(blocks) == 5
     assert project.coverage["scored"] == 40
+
+
+AWAIT = """
+_obey = Scripted.obey
+
+
+def obey(self, index, word):
+    deadline = time.monotonic() + 30
+    while word == "await" and "right 09" not in (HERE / "asked.log").read_text():
+        assert time.monotonic() < deadline, "nobody took the last blocks"
+        time.sleep(0.01)
+    yield from _obey(self, index, word)
+
+
+Scripted.obey = obey
+
+
+def pytest_runtest_teardown(item):
+    from ckptbench.session import session_of
+
+    if "s-05" in item.name:
+        item.ask(session_of(item.config))
+"""
+
+
+@pytest.mark.parametrize("again", [[], ["right 05"]])
+def test_a_block_that_was_taken_is_answered_by_nobody_else(project: Any, again: list[str]) -> None:
+    """Blocks of two: gw0 waits in its first one until gw1 has taken what gw0 has not begun.
+
+    These are the blocks of items 12 and 8. The one of item 4, which gw0 answers ahead, stays its.
+    Item 5, the last of gw0, is asked a second time: whatever was to be asked ahead comes before.
+    """
+    texts = ["await 00", *(f"right {i:02}" for i in range(1, 16))]
+    project.write(texts, conftest=AWAIT, by_hand="")
+    result = project.run_apart("-n2", "-v", *(["--no-resume"] if again else []))
+    assert result.ret == 0
+    ran = re.findall(r"^\[(gw\d)\].*\[s-(\d\d)\]", result.stdout.str(), re.MULTILINE)
+    assert {item for worker, item in ran if worker == "gw0"} == {"00", "01", "04", "05"}
+    assert sorted(project.asked) == sorted(texts + again)
+    assert counts(project) == (16, 0)
+
+
+def test_an_item_is_counted_once_when_answers_of_before_are_reused(mixed: Any) -> None:
+    mixed.forget_asked()
+    mixed.run_apart("-n2", "--run-id=again", "--dist=each")
+    assert mixed.asked == []
+    assert counts(mixed) == (0, len(TEXTS))
 
 
 def test_hand_written_tests_alone_are_left_to_xdist(standard: Any) -> None:
@@ -73,6 +128,9 @@ def test_a_killed_worker_loses_no_other_outcome(project: Any) -> None:
     assert coverage["errors"] == 1
     assert coverage["scored"] == 11
     result.stdout.fnmatch_lines(["*incomplete: 1 error*"])
+    asked, reused = counts(project)
+    assert asked in (11, 12)  # what gw0 died in may have been answered
+    assert reused == 0
     # The same run id goes on with what is missing.
     project.forget_asked()
     assert project.run("--run-id=r").ret == 0

@@ -42,7 +42,11 @@ class Session:
     def __init__(self, groups: list[int | None], n_workers: int) -> None:
         self.collection = [f"t.py::t[{i}]" for i in range(len(groups))]
         positions = [(i, group) for i, group in enumerate(groups) if group is not None]
-        bench: Any = SimpleNamespace(store=SimpleNamespace(group_of_positions=lambda: positions))
+        self.taken: list[int] = []
+        store = SimpleNamespace(
+            group_of_positions=lambda: positions, note_taken=lambda first: self.taken.append(first)
+        )
+        bench: Any = SimpleNamespace(store=store)
         self.reported: list[Any] = []
         hook = SimpleNamespace(pytest_collectreport=lambda report: self.reported.append(report))
         config: Any = SimpleNamespace(hook=hook)
@@ -132,8 +136,52 @@ def test_the_block_that_a_worker_is_about_to_begin_is_left_to_it() -> None:
     while fast.runnable:
         session.step(fast)
     assert session.ran == [0, 2, 4, 6, 7]
+    assert session.taken == [7]
     session.finish(random.Random(0))
     assert sorted(session.ran) == list(range(8))
+
+
+def test_no_other_test_is_noted_as_taken() -> None:
+    session = Session([None] * 8, 2)
+    fast = session.workers[0]
+    while fast.runnable:
+        session.step(fast)
+    assert session.ran == [0, 2, 4, 6, 7]
+    assert session.taken == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_worker_would_answer_ahead_what_another_runs(seed: int) -> None:
+    """Told what was taken by the time it begins a block, a worker knows whether the next is its."""
+    draw = random.Random(seed)
+    session = Session([0] * 24, 3)  # twelve blocks of two items, four a home
+    blocks = cut([0] * 24, fair_size(24, 3)).blocks
+    begun_by: dict[int, Worker] = {}
+    ahead: dict[int, Worker] = {}
+    while ready := [w for w in session.workers if w.runnable]:
+        worker = draw.choice(ready)
+        number = worker.to_run[0] // len(blocks[0])
+        if number not in begun_by:
+            begun_by[number] = worker
+            following = number + 3
+            at_home = number % 3 == worker_number(worker.gateway.id)
+            if at_home and following < len(blocks) and blocks[following][0] not in session.taken:
+                ahead[following] = worker
+        session.step(worker)
+    assert ahead
+    assert all(begun_by[number] is worker for number, worker in ahead.items())
+
+
+def test_a_worker_that_shares_a_home_takes_what_its_owner_has_not_answered_ahead() -> None:
+    session = Session([0] * 8, 2)  # eight blocks of one item, four a home
+    session.kill(session.workers[1])
+    replacing = session.add_worker()
+    assert replacing.gateway.id == "gw2"  # whose home would be that of gw0
+    while replacing.runnable:
+        session.step(replacing)
+    assert set(session.ran).isdisjoint({0, 2, 4})
+    session.finish(random.Random(0))
+    assert {*session.ran, 1} == set(range(8))
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -237,9 +237,11 @@ def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> No
     store.write_plan("first", [], [{}], [planned(0, "a")], [("hash-a", {"text": "A"})])
     store.add([(key(), encode(ANSWER))], [(0, key().digest)])
     store.add_work(0, 1.5, 3, 1)
+    store.note_taken(0)
     store.write_plan("second", [], [{}], [planned(0, "b")], [("hash-b", {"text": "B"})])
     assert [item.id for item in store.plan()] == ["b"]
     assert store.work() == {}
+    assert store.taken() == set()
     assert store.find([key()]) == [ANSWER]
     assert [response for *_, response in store.answered(0)] == [None]
     store.close()
@@ -265,6 +267,38 @@ def test_work_of_all_workers_adds_up(tmp_path: Path) -> None:
     assert first.work() == {0: (1.5, 14, 2), 1: (0.25, 1, 0)}
     first.close()
     second.close()
+
+
+def test_an_item_is_counted_by_whoever_answers_it_first(tmp_path: Path) -> None:
+    first, second = RunStore(tmp_path), RunStore(tmp_path)
+    first.add([(key("old"), encode(ANSWER))])
+    first.serve([(0, 0, key("s0"), encode(ANSWER)), (1, 0, key("old"), "")])
+    second.serve([(0, 0, key("s0"), ""), (1, 0, key("old"), encode(ANSWER))])
+    second.serve([(2, 1, key("s2"), encode(ANSWER)), (2, 1, key("s2"), "")])
+    assert first.work() == {0: (0.0, 1, 1), 1: (0.0, 1, 0)}
+    first.close()
+    second.close()
+
+
+def test_an_item_shows_the_last_answer_it_was_given(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    store.write_plan("token", [], [{}], [planned(0, "a")], [("hash-a", {})])
+    later = Filled(("later",), (-1.0,), 1, 1)
+    store.serve([(0, 0, key("one"), encode(ANSWER))])
+    store.serve([(0, 0, key("two"), encode(later))])
+    assert [response for *_, response in store.answered(0)] == [encode(later)]
+    assert store.work() == {0: (0.0, 1, 0)}
+    store.close()
+
+
+def test_every_worker_is_told_what_was_taken(tmp_path: Path) -> None:
+    controller, worker = RunStore(tmp_path), RunStore(tmp_path)
+    controller.note_taken(4)
+    controller.note_taken(4)
+    controller.note_taken(2)
+    assert worker.taken() == {2, 4}
+    controller.close()
+    worker.close()
 
 
 def test_a_store_that_fails_says_so_and_keeps_what_it_has(
