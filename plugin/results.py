@@ -15,6 +15,8 @@ from .scores.score import Score
 Scalar = str | int | float | bool | None
 
 SUMMARY_FORMAT = "ckptbench.summary/1"
+# How the protocol of a group of tasks is named, with their number behind it.
+GROUP_WAY = "group-of-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class BenchmarkResult:
         verdicts: one for each compared metric; empty without a baseline.
         flips: samples that changed at the first metric, lost ones first.
         errors: one line for each of the first errors: the item and its reason.
-        seconds: wall time spent answering.
+        seconds: time spent answering, added over the workers that did.
         given: settings of this benchmark that are no defaults, such as `limit`.
     """
 
@@ -114,6 +116,11 @@ class BenchmarkResult:
     errors: tuple[str, ...] = ()
     seconds: float = 0.0
     given: Mapping[str, Given] = field(default_factory=dict)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it aggregates the results of other benchmarks: it has no samples of its own."""
+        return self.protocol.startswith(f"{self.benchmark}/{GROUP_WAY}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,8 @@ def baseline_benchmark(
     Args:
         dataset: content hash of the planned samples.
         table: the values of every scored sample.
-        scores: folded from the table.
+        scores: folded from the table. Those made of all answers at once stay out: they are not
+            compared.
         tolerance: allowed drop by metric, of the metrics that differ from the default.
     """
     rows = zip(table.samples, table.values.tolist(), strict=True)
@@ -158,7 +159,11 @@ def baseline_benchmark(
         dataset,
         len(table.samples),
         table.metrics,
-        {s.metric: BaselineScore(s.value, s.standard_error, s.n) for s in scores},
+        {
+            score.metric: BaselineScore(score.value, score.standard_error, score.n)
+            for score in scores
+            if score.metric in table.metrics
+        },
         dict(tolerance or {}),
         # NaN is the one value that differs from itself.
         {sample: tuple(v if v == v else None for v in row) for sample, row in rows},

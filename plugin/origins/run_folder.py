@@ -44,7 +44,9 @@ def read_run(folder: Path) -> Result:
     measurements = []
     for checkpoint in summary.checkpoints:
         tables: dict[str, SampleValues] = {}
-        for benchmark in dict.fromkeys(b.benchmark for b in checkpoint.benchmarks):
+        for benchmark in dict.fromkeys(
+            b.benchmark for b in checkpoint.benchmarks if not b.is_group
+        ):
             found, told = _tables(folder, checkpoint, benchmark)
             tables |= found
             notes += told

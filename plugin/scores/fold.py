@@ -71,7 +71,8 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
         values[row] = reducer.reduce([rows[trial] for trial in sorted(rows)])
     clusters = tuple(cluster_of[name] for name in samples)
     perplexities = perplexities_of(reducer, benchmark)
-    return SampleValues(metrics, samples, clusters, values, perplexities)
+    by_name = isinstance(reducer, Named)
+    return SampleValues(metrics, samples, clusters, values, perplexities, by_name)
 
 
 def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
@@ -96,15 +97,29 @@ def fold(table: SampleValues) -> tuple[Score, ...]:
     """The score of each metric of a table.
 
     A metric exists only when every sample has a value of it: the mean over those that happen to
-    have enough trials would be another, easier or harder, benchmark.
+    have enough trials would be another, easier or harder, benchmark. Where the benchmark itself
+    gives some samples no value of a metric (`SampleValues.by_name`), the mean over the others is
+    shown with that remark; it is no share of all samples, and not gated.
     """
     groups = partition(table.clusters)
     return tuple(
-        (_perplexity if metric in table.perplexities else _score)(
-            metric, table.values[:, column], groups
-        )
+        _column(table, metric, table.values[:, column], groups)
         for column, metric in enumerate(table.metrics)
     )
+
+
+def _column(
+    table: SampleValues, metric: str, values: NDArray[np.float64], groups: Partition
+) -> Score:
+    if metric in table.perplexities:
+        return _perplexity(metric, values, groups)
+    held = np.isfinite(values)
+    if not table.by_name or held.all() or not held.any():
+        return _score(metric, values, groups)
+    clusters = [name for name, has in zip(table.clusters, held, strict=True) if has]
+    score = _score(metric, values[held], partition(clusters))
+    remark = f"of the {score.n:,} of {len(values):,} samples that have one; not gated"
+    return replace(score, reason=remark, share=False)
 
 
 def _score(metric: str, values: NDArray[np.float64], groups: Partition) -> Score:

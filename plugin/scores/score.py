@@ -51,6 +51,8 @@ class SampleValues:
         values: float64 `[n, m]`; a sample's value of a metric, NaN where it does not exist.
         perplexities: metrics whose values are natural-log likelihoods `x`; their score is
             `exp(-mean(x))`.
+        by_name: whether the benchmark names the values that it gives for a sample: then one
+            without a value of some metric is none of that metric's.
     """
 
     metrics: tuple[str, ...]
@@ -58,6 +60,7 @@ class SampleValues:
     clusters: tuple[str, ...]
     values: NDArray[np.float64]
     perplexities: tuple[str, ...] = ()
+    by_name: bool = False
 
 
 class Reducer(Protocol):

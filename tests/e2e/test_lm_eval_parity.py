@@ -62,8 +62,8 @@ def ours(lm_eval_workspace: Any) -> Callable[..., Path]:
 
 def assert_same_numbers(run: Path, expected: Mapping[str, Any]) -> None:
     # acc and acc_norm of two tasks and acc of their group, two filters, three sums, and of the
-    # graded task its two metrics and the one that its list does not name.
-    assert NUMBERS.assert_same_numbers(run, expected) == 4 + 1 + 2 + 3 + 3
+    # graded task its three metrics and the one that its list does not name.
+    assert NUMBERS.assert_same_numbers(run, expected) == 4 + 1 + 2 + 3 + 4
 
 
 @pytest.mark.parametrize("batch_size", [1, 16])
@@ -102,7 +102,7 @@ def test_the_demo_gets_some_right_and_some_wrong(ours: Any) -> None:
         for metric, (value, error) in NUMBERS.scored(ours("as-it-likes")).items()
         if error is not None and not metric.endswith("said,none")
     }
-    assert len(shares) == 9
+    assert len(shares) == 10
     assert all(0 < value < 1 for value in shares.values()), shares
 
 
@@ -162,6 +162,21 @@ def test_a_run_is_compared_with_a_file_of_lm_evals(
         assert line.split().count("27.27%") == 2
         assert "unchanged" in line
         assert "tiny_return/v2.0-0-shot" in output
+
+
+def test_a_metric_of_some_documents_is_shown_and_stops_no_run(
+    ours: Any, lm_eval_workspace: Any
+) -> None:
+    """lm-eval takes the mean over those that have it; the gate does not judge it."""
+    run = ours("as-it-likes")
+    again = "--tasks=tiny_f1 --include-path=tasks --dtype=fp32 --checkpoint=demo-code"
+    output = lm_eval_workspace.run(
+        f"pytest benchmarks/test_lm_eval.py {again} --baseline={run}/demo-code_baseline.json"
+    ).expect(0)
+    assert "of the 5 of 9 samples that have one; not gated" in " ".join(output.split())
+    compared = lm_eval_workspace.run(f"ckptbench compare {run} {run}").expect(0)
+    assert "tiny_f1 f1,none" in compared
+    assert "incomplete" not in output + compared
 
 
 def test_the_result_says_which_task_it_was(ours: Any, theirs: Any) -> None:

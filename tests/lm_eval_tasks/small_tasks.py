@@ -100,6 +100,9 @@ metric_list:
   - metric: f1
     aggregation: mean
     higher_is_better: true
+  - metric: f1_even
+    aggregation: mean
+    higher_is_better: true
 metadata:
   version: 1.0
 """
@@ -110,11 +113,15 @@ def token_f1(doc, results):
     """Token overlap of an answer with the reference: F1, and whether they are the same.
 
     The number of words said stands beside them, which the task's list of metrics does not name.
+    Answers about an even number have a metric of their own, which the others lack.
     """
     said, wanted = results[0].split(), f"return n {doc['answer']}".split()
     shared = sum(min(said.count(word), wanted.count(word)) for word in set(said))
     f1 = 2 * shared / (len(said) + len(wanted)) if shared else 0.0
-    return {"em": float(said == wanted), "f1": f1, "said": len(said)}
+    graded = {"em": float(said == wanted), "f1": f1, "said": len(said)}
+    if int(wanted[-1]) % 2 == 0:
+        graded["f1_even"] = f1
+    return graded
 '''
 GROUP = """group: tiny_choices
 task:

@@ -11,31 +11,23 @@ OURS = Score("drop f1,none", 0.7, 6, 6, 0.05, (0.5, 0.9), "t")
 
 
 def test_the_value_and_its_error_are_lm_evals_and_the_interval_stays() -> None:
-    found = _ours(OURS, {"f1,none": 0.7000000000000001, "f1_stderr,none": 0.051}, 6)
+    found = _ours(OURS, {"f1,none": 0.7000000000000001, "f1_stderr,none": 0.051})
     assert (found.value, found.standard_error) == (0.7000000000000001, 0.051)
     assert found.interval == (0.5, 0.9)
 
 
 @pytest.mark.parametrize("error", ["N/A", float("nan"), None])
 def test_without_an_error_of_lm_evals_ours_stands(error: object) -> None:
-    assert _ours(OURS, {"f1,none": 0.7, "f1_stderr,none": error}, 6).standard_error == 0.05
+    assert _ours(OURS, {"f1,none": 0.7, "f1_stderr,none": error}).standard_error == 0.05
 
 
 def test_a_value_that_lm_eval_does_not_give_is_left_as_it_is() -> None:
-    assert _ours(OURS, {}, 6) == OURS
-
-
-def test_a_metric_that_some_documents_lack_is_shown_as_lm_eval_has_it() -> None:
-    lacking = Score("drop f1,none", None, 3, 6, reason="does not exist for 3 of 6 samples")
-    found = _ours(lacking, {"f1,none": 0.7, "f1_stderr,none": 0.1}, 6)
-    assert (found.value, found.standard_error, found.n) == (0.7, 0.1, 3)
-    assert found.reason == "of the 3 of 6 documents that have one; not gated"
-    assert not found.share
+    assert _ours(OURS, {}) == OURS
 
 
 def test_nothing_is_made_of_no_documents() -> None:
     nothing = Score("drop f1,none", None, 0, 0, reason="no sample was scored")
-    assert _ours(nothing, {"f1,none": 0.7}, 0) == nothing
+    assert _ours(nothing, {"f1,none": 0.7}) == nothing
 
 
 def test_a_value_that_is_no_number_is_told() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp, log, nan
 from random import Random
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 from ckptbench.scores import first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.fold import TrialValue, fold, tabulate, trials_per_sample
+from ckptbench.scores.reducers import Named
 from ckptbench.scores.score import SampleValues
 
 
@@ -182,3 +183,36 @@ def test_a_mean_of_what_leaves_0_to_1_is_no_share(values: list[float], share: bo
     (score,) = fold(table(values))
     assert score.share is share
     assert score.value == pytest.approx(sum(values) / len(values))
+
+
+# Metrics that a benchmark gives by name
+
+
+def named(values: list[dict[str, float]], clusters: str = "") -> SampleValues:
+    names = clusters or "abcdefgh"
+    trials = [
+        TrialValue(f"s{i}", names[i], 0, (row.get("em", nan), row.get("f1", nan)))
+        for i, row in enumerate(values)
+    ]
+    return tabulate(trials, Named(("em", "f1")), "drop")
+
+
+def test_a_metric_that_the_benchmark_gives_some_samples_is_the_mean_over_those() -> None:
+    em, f1 = fold(named([{"em": 1, "f1": 0.5}, {"em": 0}, {"em": 1, "f1": 1.0}, {"em": 0}]))
+    assert (em.value, em.n, em.share, em.reason) == (0.5, 4, True, "")
+    assert (f1.value, f1.n, f1.clusters) == (0.75, 2, 2)
+    assert f1.standard_error == pytest.approx(0.25)
+    assert f1.reason == "of the 2 of 4 samples that have one; not gated"
+    assert not f1.share
+
+
+def test_its_clusters_are_those_of_the_samples_that_have_it() -> None:
+    rows = [{"em": 1, "f1": 0.2}, {"em": 1, "f1": 0.4}, {"em": 1}, {"em": 1, "f1": 0.9}]
+    _, f1 = fold(named(rows, clusters="aabc"))
+    assert (f1.n, f1.clusters) == (3, 2)
+
+
+def test_a_metric_that_no_sample_has_does_not_exist() -> None:
+    _, f1 = fold(named([{"em": 1}, {"em": 0}]))
+    assert f1.value is None
+    assert f1.share, "the gate tells that it is missing"
