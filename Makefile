@@ -5,10 +5,12 @@
 #   make bench PYTHON=python3.12      another Python, 3.11 or newer
 #   make test VENV=/tmp/venv          another place for the environment
 #   make test ARGS='-n 2 -k gate'     more for pytest
+#   make servers CKPTBENCH_SERVED=DIR CKPTBENCH_SERVED_GGUF=FILE SERVERS=/tmp/servers
 
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+SERVERS ?= build/servers
 
 BIN := $(VENV)/bin
 # Touched when everything is installed: an environment that was left half made is made again.
@@ -18,7 +20,7 @@ READY := $(VENV)/.ready
 ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test measure lint types clean
+.PHONY: help venv bench test servers measure lint types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -45,6 +47,10 @@ bench: $(READY)  ## run the suite on the demo checkpoints and compare with the b
 test: $(READY)  ## run the tests
 	$(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile $(foreach file,$(ALONE),--ignore=$(file)) $(ARGS)
 	$(if $(ARGS),,$(BIN)/pytest $(ALONE))
+
+# CKPTBENCH_SERVED and CKPTBENCH_SERVED_GGUF are the models that are served: a folder and a file.
+servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (4 GB, minutes)
+	PYTHON=$(BIN)/python tests/extended/servers.sh $(SERVERS)
 
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
 	$(BIN)/python tests/bench/items.py $(ARGS)

@@ -12,7 +12,12 @@ set -euo pipefail
 folder=$(realpath -m "${1:?usage: servers.sh FOLDER}")
 : "${CKPTBENCH_SERVED:?a Hugging Face folder of a small causal model}"
 : "${CKPTBENCH_SERVED_GGUF:?a GGUF file of a small causal model}"
+# The tests run elsewhere, so what was given by a relative path is made absolute here.
+CKPTBENCH_SERVED=$(realpath "$CKPTBENCH_SERVED")
+CKPTBENCH_SERVED_GGUF=$(realpath "$CKPTBENCH_SERVED_GGUF")
+export CKPTBENCH_SERVED CKPTBENCH_SERVED_GGUF
 python=${PYTHON:-python3}
+if [[ $python == */* ]]; then python=$(realpath --no-symlinks "$python"); fi
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 vllm_port=${VLLM_PORT:-8124}
 llama_port=${LLAMA_PORT:-8125}
@@ -63,7 +68,7 @@ cd "$folder"
 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 VLLM_HOST_IP=127.0.0.1 \
     VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=0-1 \
     "$folder/vllm/bin/python" -m vllm.entrypoints.openai.api_server \
-    --model "$(realpath "$CKPTBENCH_SERVED")" --served-model-name served \
+    --model "$CKPTBENCH_SERVED" --served-model-name served \
     --host 127.0.0.1 --port "$vllm_port" --max-model-len 2048 --max-num-seqs 32 \
     --dtype float32 --enforce-eager >"$folder/vllm.log" 2>&1 &
 started+=($!)
@@ -71,4 +76,5 @@ ready vLLM "http://127.0.0.1:$vllm_port/health" "${started[-1]}" "$folder/vllm.l
 
 cd "$repository"
 CKPTBENCH_VLLM="http://127.0.0.1:$vllm_port/v1" CKPTBENCH_LLAMA="http://127.0.0.1:$llama_port/v1" \
-    "$python" -m pytest tests/e2e/test_endpoint_servers.py -k 'vllm or llama or transformers' -rs
+    "$python" -m pytest tests/e2e/test_endpoint_servers.py tests/e2e/test_lm_eval_served.py \
+    -k 'vllm or llama_server or transformers_serve' -rs

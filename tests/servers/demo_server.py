@@ -18,6 +18,7 @@ from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.endpoints.abilities import PROBE_TEXT
 from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+from ckptbench.fixtures.engines.growing import Row
 from ckptbench.samples import Generate, Generated, LogLikelihood, Request, Response
 
 ALL = frozenset({"n", "seed", "temperature", "echo", "prompt_logprobs", "ids", "tokenize", "chat"})
@@ -26,16 +27,27 @@ POSITIONS = 512
 
 
 class Model:
-    """The demo checkpoint: its engine, and the scores of each token of a prompt."""
+    """A causal checkpoint: its engine, and the scores of each token of a prompt."""
 
-    def __init__(self) -> None:
-        self.loaded = load_causal_lm(resolve("demo-code"), device="cpu", dtype="fp32")
+    def __init__(self, checkpoint: str = "demo-code") -> None:
+        self.loaded = load_causal_lm(resolve(checkpoint), device="cpu", dtype="fp32")
         self.engine = CausalLMEngine(self.loaded)
         self._turn = threading.Lock()
 
     def answers(self, *requests: Request) -> list[Response]:
         with self._turn:
             found = dict(self.engine.answer(requests))
+        return [found[index] for index in range(len(requests))]
+
+    def continued(self, ids: list[int], *requests: Generate) -> list[Response]:
+        """Texts behind token ids as they are: no prompt of a request is looked at."""
+        text = self.engine._text
+        rows = [
+            Row(index, request, tuple(ids), request.max_tokens, text.ends(request), frozenset())
+            for index, request in enumerate(requests)
+        ]
+        with self._turn:
+            found = dict(self.engine._generation.answers(rows))
         return [found[index] for index in range(len(requests))]
 
     def ids(self, text: str) -> list[int]:
@@ -55,6 +67,8 @@ class DemoServer:
 
     Attributes:
         lacks: abilities that it has not.
+        squeezes: whether it gives an answer as many tokens as there is room for, in silence.
+        positions: tokens of prompt and answer that it says to take at most.
         fault: what goes wrong with a request, by its number, from 0. Requests that only try
             out what the server can do are not counted.
         seen: headers and bodies of all requests.
@@ -62,6 +76,8 @@ class DemoServer:
 
     model: Model
     lacks: frozenset[str] = frozenset()
+    squeezes: bool = False
+    positions: int = POSITIONS
     fault: Callable[[int], str] = lambda number: ""
     seen: list[tuple[dict[str, str], Any]] = field(default_factory=list)
     asked: int = 0
@@ -108,11 +124,14 @@ class DemoServer:
             return 400, {"detail": "prompt must be a string."}
         ids = self.model.ids(prompt) if isinstance(prompt, str) else prompt
         most = body.get("max_tokens", 16)
-        if len(ids) + most > POSITIONS:
-            message = f"This model's maximum context length is {POSITIONS} tokens."
+        if self.squeezes:
+            most = min(most, self.positions - len(ids))
+            body = {**body, "max_tokens": most}
+        if most < 1 or len(ids) + most > self.positions:
+            message = f"This model's maximum context length is {self.positions} tokens."
             return 400, {"error": {"message": message, "type": "BadRequestError", "code": 400}}
         text = prompt if isinstance(prompt, str) else self.model.loaded.tokenizer.decode(prompt)
-        choices = self._choices(text, body)
+        choices = self._choices(ids, body)
         if body.get("echo") and self.has("echo"):
             for choice in choices:
                 choice["text"] = text + choice["text"]
@@ -129,18 +148,21 @@ class DemoServer:
                 }
         if body.get("prompt_logprobs") is not None and self.has("prompt_logprobs"):
             choices[0]["prompt_logprobs"] = self._listed(ids)
-        return 200, {"object": "text_completion", "choices": choices}
+        # All that end by themselves are told as one token: nobody is to look there.
+        ended = choices[0]["finish_reason"] == "length"
+        usage = {"completion_tokens": most if ended else 1}
+        return 200, {"object": "text_completion", "choices": choices, "usage": usage}
 
     def chat(self, body: dict[str, Any]) -> tuple[int, Any]:
         if not self.has("chat"):
             return 500, "Internal Server Error"
         (message,) = body["messages"]
-        choices = self._choices(message["content"], body)
+        choices = self._choices(self.model.ids(message["content"]), body)
         for choice in choices:
             choice["message"] = {"role": "assistant", "content": choice.pop("text")}
         return 200, {"object": "chat.completion", "choices": choices}
 
-    def _choices(self, text: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    def _choices(self, ids: list[int], body: dict[str, Any]) -> list[dict[str, Any]]:
         n = body.get("n", 1) if self.has("n") else 1
         hot = body.get("temperature", 1.0) if self.has("temperature") else 0.0
         with self._turn:
@@ -148,17 +170,18 @@ class DemoServer:
             unseeded = self._drawn * 1000
         first = body.get("seed", 0) if self.has("seed") else unseeded
         # Stop strings are left to the client: it must cut at them itself.
-        answers = self.model.answers(
+        answers = self.model.continued(
+            ids,
             *(
                 Generate(
-                    text,
+                    "",
                     max_tokens=body.get("max_tokens", 16),
                     temperature=hot,
                     top_p=body.get("top_p", 1.0),
                     seed=first + place,
                 )
                 for place in range(n)
-            )
+            ),
         )
         choices = []
         for index, answer in enumerate(answers):
@@ -207,8 +230,13 @@ class DemoServer:
     def listing(self) -> Any:
         return {
             "object": "list",
-            "data": [{"id": MODEL, "owned_by": "tests", "max_model_len": POSITIONS}],
+            "data": [{"id": MODEL, "owned_by": "tests", **self._stated()}],
         }
+
+    def _stated(self) -> dict[str, Any]:
+        """Its length, in vLLM's words or in llama-server's."""
+        n = self.positions
+        return {"meta": {"n_ctx": n}} if self.squeezes else {"max_model_len": n}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -284,6 +312,12 @@ def _spoilt(answer: Any, fault: str) -> Any:
             choice["text"] = None
     elif fault == "webpage":
         return "<html>Welcome</html>"
+    elif fault == "null-value":
+        for choice in answer["choices"]:
+            if "prompt_logprobs" in choice:
+                choice["prompt_logprobs"][-1] = None
+            if "logprobs" in choice:
+                choice["logprobs"]["token_logprobs"][-2] = None
     elif fault == "no-choices":
         return {"usage": {"completion_tokens": 3}}
     return answer
