@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from . import __version__
+from .carrying import Carrying
 from .ending import write_files
 from .errors import CkptbenchError
 from .folding import fold_run
@@ -28,7 +28,7 @@ from .outcomes import Recorded
 from .parts import GroupKey, Part, check, group_key, open_part
 from .reports.conclusion import gated_verdicts
 from .reports.words import counted, listed
-from .results import CheckpointResult, Summary
+from .results import Summary
 from .store import PlannedItem, RunStore
 
 _NOT_RUN = Recorded("not_run")
@@ -76,6 +76,13 @@ class _Merged:
                 self.twice += 1
             self.items[key] = _Item(item, recorded, served.get(item.position), part)
         self.engines.update(part.engines)
+
+    def sources(self) -> dict[GroupKey, list[Part]]:
+        """The parts that the items of each group are from."""
+        found: dict[GroupKey, dict[Part, None]] = defaultdict(dict)
+        for (checkpoint, protocol, _, _), held in self.items.items():
+            found[checkpoint, protocol][held.part] = None
+        return {key: list(parts) for key, parts in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,7 @@ def _conclude(
     newest = summaries[-1] if summaries else None
     options = _options(newest, run_id)
     started = min((each.started for each in summaries), default="") or _last_written(parts)
+    carrying = Carrying(parts, merged.sources(), merged.groups)
     folded = fold_run(
         store,
         outcomes,
@@ -186,12 +194,13 @@ def _conclude(
         baseline,
         created=started,
         version=__version__,
-        amend=partial(_as_measured, merged),
+        amend=carrying.amend,
     )
     complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
     missing = tuple(_missing(merged, parts))
     merged_of = f"merged of {', '.join(part.folder.name for part in parts)}"
     own = [note for part in parts if part.summary is None for note in _unended(part)]
+    own += carrying.notes(output.parent, run_id)
     summary = Summary(
         run_id=run_id,
         started=started,
@@ -202,39 +211,15 @@ def _conclude(
         checkpoints=folded.checkpoints,
         environment=_environment(summaries),
         notes=tuple(dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *missing])),
-        rerun_options=tuple(dict.fromkeys(o for each in summaries for o in each.rerun_options)),
+        rerun_options=carrying.rerun_options(),
         given=newest.given if newest else {},
         drawing=newest.drawing if newest else {},
     )
     verdicts = [verdict for _, verdict in gated_verdicts(summary)]
     failed = fails(verdicts, options.gate, complete)  # type: ignore[arg-type]
     summary = replace(summary, exit_status=int(failed))
-    write_files(output, store, outcomes, folded, summary)
+    write_files(output, store, outcomes, folded, summary, carrying.official)
     return MergedRun(summary, merged.twice, missing)
-
-
-def _as_measured(merged: _Merged, result: CheckpointResult) -> CheckpointResult:
-    """With the scores of the part that holds a whole benchmark, where one does.
-
-    They are what the fold gives, but for tasks whose scores another tool makes of all answers.
-    """
-    sources: dict[str, dict[Part, None]] = defaultdict(dict)
-    for (checkpoint, protocol, _, _), held in merged.items.items():
-        if checkpoint == result.name:
-            sources[protocol][held.part] = None
-    benchmarks = []
-    for bench in result.benchmarks:
-        parts = list(sources[bench.protocol])
-        summary = parts[0].summary if len(parts) == 1 else None
-        same = [
-            each.scores
-            for checkpoint in (summary.checkpoints if summary else ())
-            for each in checkpoint.benchmarks
-            if (checkpoint.name, each.protocol) == (result.name, bench.protocol)
-            and each.coverage == bench.coverage
-        ]
-        benchmarks.append(replace(bench, scores=same[0]) if same else bench)
-    return replace(result, benchmarks=tuple(benchmarks))
 
 
 def _last_written(parts: Sequence[Part]) -> str:

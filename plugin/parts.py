@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from .errors import CkptbenchError
 from .origins.run_folder import SUMMARY, read_summary, sample_heads, samples_path
 from .outcomes import Recorded
+from .reports.files import read_official
 from .results import Summary
 from .stored_run import StoredRun
 
@@ -58,7 +60,12 @@ class Part:
         if self.summary is None:
             return {}
         found: dict[str, Recorded] = {}
-        scored = {(c.name, b.benchmark) for c in self.summary.checkpoints for b in c.benchmarks}
+        scored = {
+            (c.name, b.benchmark)
+            for c in self.summary.checkpoints
+            for b in c.benchmarks
+            if not b.is_group
+        }
         for checkpoint, benchmark in sorted(scored):
             for head in sample_heads(samples_path(self.folder, checkpoint, benchmark)):
                 values = (float("nan") if v is None else v for v in head["values"].values())
@@ -66,6 +73,11 @@ class Part:
                     head["status"], tuple(values), head["reason"], head.get("seconds", 0.0)
                 )
         return found
+
+    @cached_property
+    def official(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """What lm-eval made of whole tasks and groups; see `reports.files.read_official`."""
+        return read_official(self.folder, self.summary) if self.summary else {}
 
 
 def open_part(folder: Path, stack: ExitStack) -> Part:

@@ -13,15 +13,17 @@ With several checkpoints the third is `<checkpoint>_<benchmark>_results.json`, o
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..atomic import atomic_write_text, atomic_writer
 from ..results import BenchmarkResult, CheckpointResult, Summary
 from ..samples import JSON
 from ..store import PlannedItem
-from .lm_eval_shape import task_results
+from .lm_eval_shape import of_lm_eval, task_results
 from .plain import as_json, on_one_line, one_line, pretty, summary_as_json
 
 
@@ -50,11 +52,34 @@ def write_reports(
         for benchmark in dict.fromkeys(result.benchmark for result in checkpoint.benchmarks)
     ]
     _remove_other_results(folder, summary)
+    _remove_left_groups(folder, summary, official or {}, {name for name, _ in reports})
     paths = []
     for name, value in reports:
         atomic_write_text(folder / name, pretty(value))
         paths.append(folder / name)
     return tuple(paths)
+
+
+def read_official(folder: Path, summary: Summary) -> dict[str, dict[str, dict[str, Any]]]:
+    """What lm-eval made of a run, by checkpoint and name of the task or group.
+
+    It is read from the run's result files. One that is missing or damaged, or that does not hold
+    the very results of the summary, says nothing: it may be of an earlier session of the run.
+
+    Args:
+        summary: of the run, as `summary.json` has it.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for checkpoint in summary.checkpoints:
+        for benchmark in dict.fromkeys(result.benchmark for result in checkpoint.benchmarks):
+            content = _content(folder / _results_name(summary, checkpoint, benchmark))
+            official = of_lm_eval(content)
+            if official is None:
+                continue
+            expected = task_results(summary, checkpoint, benchmark, official)
+            if content["ckptbench"] == expected["ckptbench"]:
+                found.setdefault(checkpoint.name, {})[benchmark] = official
+    return found
 
 
 def write_samples(folder: Path, checkpoint: str, benchmark: str, lines: Iterable[str]) -> Path:
@@ -152,6 +177,40 @@ def _remove_other_results(folder: Path, summary: Summary) -> None:
         else:
             for checkpoint in summary.checkpoints:
                 (folder / f"{safe_name(checkpoint.name)}_{alone}").unlink(missing_ok=True)
+
+
+def _remove_left_groups(
+    folder: Path,
+    summary: Summary,
+    official: Mapping[str, Mapping[str, Any]],
+    written: Collection[str],
+) -> None:
+    """Take away what this run left of a group that it no longer has, as a task is incomplete now.
+
+    Such a file shows a task's values; it goes where they are no longer the task's.
+    """
+    measured = {c.name: {b.benchmark for b in c.benchmarks} for c in summary.checkpoints}
+    for path in folder.glob("*_results.json"):
+        if path.name in written:
+            continue
+        content = _content(path)
+        held = of_lm_eval(content)
+        checkpoint = content["ckptbench"]["checkpoint"] if held else ""
+        now = official.get(checkpoint, {}).get("results", {})
+        shown = (held or {}).get("results", {}).items()
+        of_tasks = ((n, values) for n, values in shown if n in measured.get(checkpoint, ()))
+        if any(now.get(name) != values for name, values in of_tasks):
+            path.unlink(missing_ok=True)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The object that a result file holds; an empty one when it is missing or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    whole = isinstance(content, dict) and isinstance(content.get("ckptbench"), dict)
+    return content if whole else {}
 
 
 def _results_name(summary: Summary, checkpoint: CheckpointResult, benchmark: str) -> str:

@@ -5,7 +5,7 @@ Tools that read lm-eval's files read these. What lm-eval has no place for stands
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,9 @@ from .plain import as_json
 
 # Parts of lm-eval's result that are kept by task.
 _BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples", "task_hashes")
+_PARTS = ("results", "groups", "group_subtasks", *_BY_TASK, "samples")
 NO_FILTER = "none"
+LM_EVAL = "lm-eval"
 
 
 def task_results(
@@ -48,6 +50,7 @@ def task_results(
             "run_id": summary.run_id,
             "checkpoint": checkpoint.name,
             "fingerprint": checkpoint.fingerprint,
+            **({"aggregated_by": LM_EVAL} if theirs else {}),
             "baseline": checkpoint.baseline,
             "protocols": [as_json(result) for result in members],
         },
@@ -56,7 +59,7 @@ def task_results(
 
 def _theirs(official: Mapping[str, Any], name: str) -> dict[str, JSON]:
     """The part of lm-eval's result that is of one task, or of one group and its tasks."""
-    members = _with_all_below(name, official.get("group_subtasks", {}))
+    members = with_all_below(name, official)
 
     def of_members(part: str) -> dict[str, JSON]:
         return {n: value for n, value in official.get(part, {}).items() if n in members}
@@ -71,8 +74,32 @@ def _theirs(official: Mapping[str, Any], name: str) -> dict[str, JSON]:
     return found
 
 
-def _with_all_below(name: str, subtasks: Mapping[str, list[str]]) -> set[str]:
+def of_lm_eval(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What lm-eval made of a task or group, of its result file; None where lm-eval made nothing."""
+    if content.get("ckptbench", {}).get("aggregated_by") != LM_EVAL:
+        return None
+    found = {part: content[part] for part in _PARTS if isinstance(content.get(part), dict)}
+    return found if "results" in found else None
+
+
+def united(found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What lm-eval made of several tasks and groups of one checkpoint, as one result of it."""
+    whole: dict[str, Any] = {"results": {}}
+    for each in found:
+        for part, by_name in each.items():
+            whole.setdefault(part, {}).update(by_name)
+    return whole
+
+
+def tasks_below(name: str, official: Mapping[str, Any]) -> set[str]:
+    """The tasks of a group, those of groups within it too; a task is its own."""
+    subtasks = official.get("group_subtasks", {})
+    return {each for each in with_all_below(name, official) if not subtasks.get(each)}
+
+
+def with_all_below(name: str, official: Mapping[str, Any]) -> set[str]:
     """A task or group with the tasks and groups in it, at any depth."""
+    subtasks: Mapping[str, list[str]] = official.get("group_subtasks", {})
     found: set[str] = set()
     left = [name]
     while left:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ..atomic import atomic_write_text, atomic_writer
 from ..origins.run_folder import read_summary
-from ..reports.files import safe_name, write_reports
+from ..reports.files import read_official, safe_name, write_reports
+from ..reports.lm_eval_shape import united
 from ..results import CheckpointResult, Summary
 from ..store import PARTS
 
@@ -51,7 +52,12 @@ def join(folder: Path, names: Sequence[str], notes: Sequence[str] = ()) -> Summa
         unwritten=tuple(dict.fromkeys(told for s in summaries for told in s.unwritten)),
         rerun_options=(*specs, *_without_checkpoint(newest.rerun_options)),
     )
-    write_reports(folder, whole)
+    official = {
+        checkpoint: united(found.values())
+        for part, summary in zip(parts, summaries, strict=True)
+        for checkpoint, found in read_official(part, summary).items()
+    }
+    write_reports(folder, whole, official)
     errors = []
     for part, summary in zip(parts, summaries, strict=True):
         for checkpoint in summary.checkpoints:

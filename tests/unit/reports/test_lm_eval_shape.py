@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckptbench.reports.lm_eval_shape import task_results
+from ckptbench.reports.lm_eval_shape import of_lm_eval, task_results, tasks_below, united
 from ckptbench.results import BenchmarkResult, CheckpointResult, Coverage, DatasetInfo, Summary
 from ckptbench.scores.score import Score
 
@@ -106,3 +106,20 @@ def test_a_benchmark_beside_tasks_is_our_own() -> None:
     found = file_of("real", result("real", Score("real@1", 0.5, 8, 8)), official=OFFICIAL)
     assert isinstance(found["results"], dict)
     assert set(found["results"]) == {"real"}
+
+
+def test_what_lm_eval_made_is_read_back_from_the_files_of_all_tasks() -> None:
+    names = ("gsm8k", "physics", "stem")
+    files = [file_of(n, result(n, Score(n, 0.5, 8, 8)), official=OFFICIAL) for n in names]
+    read = [of_lm_eval(file) for file in files]
+    assert united(each for each in read if each) == OFFICIAL
+
+
+def test_the_file_of_a_benchmark_of_our_own_holds_nothing_of_lm_eval() -> None:
+    assert of_lm_eval(file_of("real", result("real", Score("real@1", 0.5, 8, 8)))) is None
+
+
+def test_the_tasks_of_a_group_are_those_of_its_groups_too() -> None:
+    parts = {"all": ["stem", "gsm8k"], "stem": ["physics"], "physics": []}
+    assert tasks_below("all", {"group_subtasks": parts}) == {"physics", "gsm8k"}
+    assert tasks_below("gsm8k", {"group_subtasks": parts}) == {"gsm8k"}

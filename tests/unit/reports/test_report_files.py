@@ -16,6 +16,7 @@ import pytest
 from ckptbench.errors import CkptbenchError
 from ckptbench.reports.files import (
     eval_results,
+    read_official,
     safe_name,
     sample_line,
     write_reports,
@@ -301,3 +302,59 @@ def test_a_line_has_one_line_end() -> None:
 
 def test_a_line_of_values_that_are_not_plain_json() -> None:
     assert one_line({"a": math.inf, "b": np.int64(1)}) == '{"a": null, "b": 1}\n'
+
+
+def lm_evals_run(make: SimpleNamespace, value: float, *, grouped: bool) -> tuple[Summary, Any]:
+    """A run of two tasks of lm-eval, and of their group."""
+    names = ("signs", "numbers", "choices") if grouped else ("signs", "numbers")
+    results = [
+        make.result(
+            f"{n}/{'group-of-2' if n == 'choices' else 'v1'}", make.score(f"{n} acc", value)
+        )
+        for n in names
+    ]
+    official = {
+        "results": {name: {"acc,none": value} for name in names},
+        "group_subtasks": {"choices": ["signs", "numbers"]} if grouped else {},
+    }
+    if grouped:
+        official["groups"] = {"choices": {"acc,none": value}}
+    checkpoint = make.checkpoint(*results)
+    return make.summary(checkpoint), {checkpoint.name: official}
+
+
+def test_what_lm_eval_made_of_a_run_is_read_back(make: SimpleNamespace, tmp_path: Path) -> None:
+    summary, official = lm_evals_run(make, 0.5, grouped=True)
+    write_reports(tmp_path, summary, official)
+    (found,) = read_official(tmp_path, summary).values()
+    assert set(found) == {"signs", "numbers", "choices"}
+    assert set(found["choices"]["results"]) == {"signs", "numbers", "choices"}
+    assert found["signs"]["results"] == {"signs": {"acc,none": 0.5}}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"ckptbench": 1}', '{"results": {"si'])
+def test_of_a_damaged_file_nothing_is_read(
+    make: SimpleNamespace, tmp_path: Path, content: str
+) -> None:
+    summary, official = lm_evals_run(make, 0.5, grouped=True)
+    write_reports(tmp_path, summary, official)
+    (tmp_path / "signs_results.json").write_text(content)
+    (found,) = read_official(tmp_path, summary).values()
+    assert set(found) == {"numbers", "choices"}
+    (tmp_path / "numbers_results.json").unlink()
+    (found,) = read_official(tmp_path, summary).values()
+    assert set(found) == {"choices"}
+
+
+def test_of_files_of_another_session_nothing_is_read(make: SimpleNamespace, tmp_path: Path) -> None:
+    write_reports(tmp_path, *lm_evals_run(make, 0.5, grouped=True))
+    assert read_official(tmp_path, lm_evals_run(make, 0.25, grouped=True)[0]) == {}
+
+
+@pytest.mark.parametrize("now", [0.5, 0.25])
+def test_the_file_of_a_group_stays_while_its_tasks_are_what_it_shows(
+    make: SimpleNamespace, tmp_path: Path, now: float
+) -> None:
+    write_reports(tmp_path, *lm_evals_run(make, 0.5, grouped=True))
+    write_reports(tmp_path, *lm_evals_run(make, now, grouped=False))
+    assert (tmp_path / "choices_results.json").exists() == (now == 0.5)

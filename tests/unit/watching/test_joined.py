@@ -40,7 +40,7 @@ def line(number: int, hit: float) -> str:
     return json.dumps(row)[:-1] + tail
 
 
-def part(runs: Path, step: int, hits: list[float], **others: Any) -> None:
+def part(runs: Path, step: int, hits: list[float], official: Any = None, **others: Any) -> None:
     """A run of one checkpoint, as pytest leaves it."""
     name = f"checkpoint-{step}"
     bench = BenchmarkResult(
@@ -67,7 +67,7 @@ def part(runs: Path, step: int, hits: list[float], **others: Any) -> None:
         "rerun_options": (f"--checkpoint=runs/x/{name}", "--limit=4"),
     }
     folder = runs / "parts" / name
-    write_reports(folder, Summary(**known | others))
+    write_reports(folder, Summary(**known | others), {name: official} if official else None)
     write_samples(folder, name, "real", [line(n, hit) for n, hit in enumerate(hits)])
 
 
@@ -125,3 +125,18 @@ def test_one_failure_is_the_whole_runs(run: Path) -> None:
     assert (run / "errors.log").read_text() == "s0: out of memory\n"
     join(run, names)
     assert not (run / "errors.log").exists()
+
+
+def test_what_lm_eval_made_of_a_part_stands_in_the_wholes_files(tmp_path: Path) -> None:
+    for step in (1, 2):
+        official = {"results": {"real": {"acc,none": step / 8}}, "versions": {"real": 1.5}}
+        part(tmp_path, step, [0.0, 1.0], official)
+    part(tmp_path, 3, [0.0, 1.0])
+    join(tmp_path, [f"checkpoint-{step}" for step in (1, 2, 3)])
+    for step in (1, 2):
+        found = json.loads((tmp_path / f"checkpoint-{step}_real_results.json").read_text())
+        assert found["results"] == {"real": {"acc,none": step / 8}}
+        assert found["versions"] == {"real": 1.5}
+        assert found["ckptbench"]["run_id"] == tmp_path.name
+    found = json.loads((tmp_path / "checkpoint-3_real_results.json").read_text())
+    assert found["results"]["real"]["real@1,none"] == 0.5
