@@ -8,7 +8,8 @@ HumanEval's format. Then, on the same GPU, one after the other:
 1. transformers' own `generate`, called for each of a few problems with all its trials
    (`num_return_sequences`), after one call to warm up; the median of its rates;
 2. the engine alone, which gets all trials of all problems;
-3. `pytest benchmarks/test_humaneval.py` in a process of its own: sampling, stop strings, storage,
+3. with `--lora RANK`, the engine with an adapter on the same model;
+4. `pytest benchmarks/test_humaneval.py` in a process of its own: sampling, stop strings, storage,
    and the programs in the sandbox. Its items phase begins with the first item (the model is loaded
    in it) and ends with the last verdict.
 
@@ -89,6 +90,18 @@ def make_model(folder: Path, small: bool) -> None:
         tie_word_embeddings=True, bos_token_id=None, eos_token_id=1, pad_token_id=0, **sizes,
     )  # fmt: skip
     Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+
+
+def make_lora(base: Path, folder: Path, rank: int) -> Path:
+    """Save an adapter on all linear layers of the model, its weights drawn at random."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
+    lora = LoraConfig(r=rank, target_modules="all-linear", init_lora_weights=False)
+    get_peft_model(model, lora).save_pretrained(folder)
+    return folder
 
 
 def make_problems(n: int) -> list[dict[str, str]]:
@@ -192,6 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print all rates."""
     import torch
 
+    from ckptbench.fixtures.checkpoints.adapter import adapted
     from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
@@ -202,6 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--top-p", type=float, default=1.0)
     parser.add_argument("--batch-tokens", type=int, default=0, help="of the engine; 0 for auto")
     parser.add_argument("--compared", type=int, default=5, help="problems given to generate")
+    parser.add_argument("--lora", type=int, default=0, help="rank of an adapter to measure too")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="a tiny model, to try the script")
     parser.add_argument("--unsafe-exec", action="store_true", help="see pytest's --unsafe-exec")
@@ -222,6 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "engine" not in chosen.skip:
             rows.append(("engine, first call", engine_rate(loaded, prompts, chosen)))
             rows.append(("engine, second call", engine_rate(loaded, prompts, chosen)))
+        if chosen.lora:
+            with adapted(
+                loaded, make_lora(folder / "model", folder / "lora", chosen.lora)
+            ) as whole:
+                rate = engine_rate(whole, prompts, chosen)
+            rows.append((f"engine, LoRA of rank {chosen.lora}", rate))
         del loaded
         if on_gpu:
             torch.cuda.empty_cache()

@@ -15,7 +15,9 @@ from ckptbench.fixtures.checkpoints.model_kind import model_kind
 from ckptbench.fixtures.checkpoints.models import Models
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+from ckptbench.fixtures.engines.generation import Generation, GenerationBudget
 from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
+from ckptbench.fixtures.engines.slot_forward import SlotForward
 from ckptbench.samples import FillMask, Generate, LogLikelihood, Response
 
 pytest.importorskip("peft")
@@ -94,10 +96,23 @@ def answers_of(models: Models, spec: str, asked: Sequence[Any] = ASKED) -> list[
         return answers(loaded, asked)
 
 
-def test_an_adapter_changes_the_answers_and_the_base_stays_as_it_was(make: Make) -> None:
+def on_gpu(dtype: str) -> Any:
     import torch
 
-    models = Models(device="cpu", dtype="fp32")
+    missing = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+    return pytest.param("cuda", dtype, marks=missing)
+
+
+GPU = [on_gpu("fp32"), on_gpu("bf16"), on_gpu("fp16")]
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", "fp32"), *GPU])
+def test_an_adapter_changes_the_answers_and_the_base_stays_as_it_was(
+    make: Make, device: str, dtype: str
+) -> None:
+    import torch
+
+    models = Models(device=device, dtype=dtype)
     specs = ["demo-code", f"demo-code+adapter={make()}", f"demo-code+adapter={make('b', seed=1)}"]
     specs += [f"demo-code+adapter={make('c', added=8)}", "demo-code"]
     found = [resolve(spec) for spec in specs]
@@ -117,6 +132,37 @@ def test_an_adapter_changes_the_answers_and_the_base_stays_as_it_was(make: Make)
     assert before == after
     assert before_state.keys() == after_state.keys()
     assert all(torch.equal(before_state[name], after_state[name]) for name in before_state)
+
+
+@pytest.mark.parametrize(("device", "dtype"), GPU)
+def test_on_a_gpu_the_answers_are_the_processors(make: Make, device: str, dtype: str) -> None:
+    """In half precision as near as its digits allow: 8 of bf16, 11 of fp16."""
+    spec = f"demo-code+adapter={make()}"
+    here = answers_of(Models(device="cpu", dtype="fp32"), spec)
+    there = answers_of(Models(device=device, dtype=dtype), spec)
+    near = {"fp32": 1e-3, "fp16": 0.1, "bf16": 0.8}[dtype]
+    assert dtype == "bf16" or there[0] == here[0]
+    for one, other in zip(there[1:], here[1:], strict=True):
+        assert one.logprob == pytest.approx(other.logprob, abs=near)  # type: ignore[union-attr]
+
+
+def test_in_slots_the_texts_are_the_same(make: Make) -> None:
+    """A GPU generates in slots, in half precision."""
+    asked = [
+        Generate(f"def {name}(n):\n", max_tokens=20, temperature=temperature, seed=seed)
+        for name in ("add", "is_even", "last")
+        for seed, temperature in enumerate((0.0, 0.8, 0.8))
+    ]
+    models = Models(device="cpu", dtype="fp32")
+    with models.loaded(resolve(f"demo-code+adapter={make()}"), None) as loaded:
+        engine = CausalLMEngine(loaded)
+        wanted = dict(engine.answer(asked))
+        forward = engine._generation._forward
+        slots = SlotForward.of(forward)
+        assert slots is not None
+        budget = GenerationBudget(tokens=10**6, prompt_tokens=10**6, rows=4)
+        engine._generation = Generation(forward, engine._text, budget, 0.0, slots)
+        assert dict(engine.answer(asked)) == wanted
 
 
 def test_merged_it_gives_the_same_answers(make: Make, tmp_path: Path) -> None:
