@@ -141,6 +141,26 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> 
     return make_workspace(tmp_path_factory.mktemp("base-vs-finetuned"))
 
 
+def run_alone(workspace: Any) -> Path:
+    """Ask the base alone: its answers are there."""
+    workspace.run(
+        f"pytest benchmarks --eval-config={CONFIGURATION} --checkpoint=models/base "
+        "--dtype=fp32 --device=cpu --run-id=alone",
+        **cache_of(workspace),
+    ).expect(0)
+    (found,) = json.loads((workspace.path / "results/alone/summary.json").read_text())[
+        "checkpoints"
+    ]
+    assert found["asked"] == 0
+    return Path(workspace.path / "results/alone")
+
+
+@pytest.fixture(scope="module")
+def alone(workspace: Any, both: Path) -> Path:
+    """A run of the demo alone."""
+    return run_alone(workspace)
+
+
 @pytest.fixture(scope="module")
 def both(workspace: Any) -> Path:
     """The run of the demo and a LoRA trained on questions like those it is asked."""
@@ -210,8 +230,18 @@ def test_improvements_regressions_and_the_average_are_told(workspace: Any, both:
     assert average["standard_error"] == pytest.approx(sqrt(sum(e * e for e in errors)) / len(TASKS))
 
 
+def test_two_runs_are_compared_as_two_checkpoints_of_one(
+    workspace: Any, both: Path, alone: Path
+) -> None:
+    together, _ = compared(workspace)
+    apart = workspace.run("ckptbench compare results/alone results/both --checkpoint-b=lora").output
+    for task in TASKS:
+        row = re.compile(rf"^ +{task} .*%.*$", re.MULTILINE)
+        assert row.findall(apart) == row.findall(together) != []
+
+
 def test_the_numbers_are_lm_evals(
-    workspace: Any, both: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Any, both: Path, alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of the 14 subjects and one of the seven parts of MATH: the others are made alike."""
     few = {"mmlu-stem": [f"mmlu_{SHELF.SUBJECTS[0]}"], "math": ["minerva_math_algebra"]}
@@ -240,13 +270,6 @@ def compared_with_lm_eval(
 
     for name, place in cache_of(workspace).items():
         monkeypatch.setattr(datasets.config, name, place)
-    workspace.run(
-        f"pytest benchmarks --eval-config={CONFIGURATION} --checkpoint=models/base "
-        "--dtype=fp32 --device=cpu --run-id=alone",
-        **cache_of(workspace),
-    ).expect(0)
-    (alone,) = json.loads(Path("results/alone/summary.json").read_text())["checkpoints"]
-    assert alone["asked"] == 0
     asked = json.loads(Path(CONFIGURATION).read_text())["tasks"]
     lm = NUMBERS.model(Path("models/base"), batch_size)
     metrics = 0
@@ -272,5 +295,6 @@ def test_real_documents_and_a_real_model(
     run_both(workspace, Path(place), PUBLIC, corpora)
     output, _ = compared(workspace)
     assert f"average of {len(TASKS)} tasks" in output
+    run_alone(workspace)
     # One each of WinoGrande and 14 subjects; two each of GSM8K, DROP, 7 parts of MATH, their group.
     assert compared_with_lm_eval(workspace, monkeypatch, batch_size=4) == 15 + 2 + 2 + 14 + 2

@@ -165,33 +165,3 @@ def test_production_asks_everything(clone: Any) -> None:
     command = "pytest benchmarks --checkpoint=demo-code --include-path=tasks -o ckpt_limit=1"
     clone.run(f"{command} --eval-config=all.yaml --run-id=all").expect(0)
     assert planned(clone, "all") == {"signs": 2}
-
-
-@needs_lm_eval
-def test_a_base_and_its_fine_tune_are_compared_task_by_task(clone: Any) -> None:
-    """In one session as the page says, and as two runs."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    base = clone.path / "models/base"
-    shutil.copytree(REPOSITORY / "benchmarks/demo/demo-code", base)
-    model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    torch.manual_seed(0)
-    for parameter in model.model.layers[-1].parameters():
-        parameter.data += 0.2 * torch.randn_like(parameter)
-    tuned = clone.path / "models/tuned"
-    shutil.copytree(base, tuned)
-    (tuned / "model.safetensors").unlink()
-    model.save_pretrained(tuned)
-    asked = "pytest benchmarks/test_lm_eval.py --include-path=tasks --tasks=signs --dtype=fp32"
-    pair = "--checkpoint=models/base --checkpoint=models/tuned"
-    clone.run(f"{asked} {pair} --run-id=both").expect(0)
-    command = command_of(PAGES[1], "ckptbench compare").replace("b=lora", "b=tuned")
-    together = clone.run(command).expect(0)
-    for name in ("base", "tuned"):
-        clone.run(f"{asked} --checkpoint=models/{name} --run-id={name}").expect(0)
-    apart = clone.run("ckptbench compare results/base results/tuned").expect(0)
-    for output in (together, apart):
-        assert "signs acc,none" in output
-    row = re.compile(r"signs acc,none .*")
-    assert row.findall(together) == row.findall(apart)

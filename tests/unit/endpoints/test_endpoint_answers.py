@@ -137,6 +137,26 @@ def test_prompt_logprobs_of_other_tokens_are_refused(choice: Choice, words: str)
         read(choice, [4, 5, 6], "prompt_logprobs")
 
 
+def spelled(*texts: str) -> Choice:
+    return listed(
+        None, *({"1": {"logprob": -1.0, "rank": 1, "decoded_token": text}} for text in texts)
+    )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [("the", " sea"), ("", "the", "sea"), (" sea",), ("\ufffd", "\ufffd"), ("the", " ｓｅａ")],
+)
+def test_tokens_that_spell_the_prompt_to_its_end_are_its_tokens(texts: tuple[str, ...]) -> None:
+    assert len(read(spelled(*texts), "the sea", "prompt_logprobs")) == len(texts) + 1
+
+
+@pytest.mark.parametrize("texts", [("the",), ("the", " se"), ("a", " lake")])
+def test_a_list_that_ends_before_the_prompt_does_is_refused(texts: tuple[str, ...]) -> None:
+    with pytest.raises(Malformed, match=r"do not spell the prompt to its end.*--tokenizer"):
+        read(spelled(*texts), "the sea", "prompt_logprobs")
+
+
 def test_no_more_is_generated_than_servers_insist_on() -> None:
     for way in ("echo", "prompt_logprobs"):
         assert body("m", "text", way)["max_tokens"] == 1  # type: ignore[arg-type]

@@ -31,6 +31,8 @@ def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(loading, "_LOADED", {})
+    # Runs of the plugin in this process forget modules: an index of before is another lm-eval's.
+    loading._manager.cache_clear()
 
 
 def first_document(name: str) -> tuple[Documents, Sample]:
