@@ -239,7 +239,7 @@ def make_items(
         CkptbenchError: the dataset or the function cannot be used.
     """
     where = f"{collector.nodeid}::{name}"
-    session.claim(found.name, where)
+    session.collected.claim(found.name, where)
     asked = effective(session.options, found.configured_as or found.name)
     if asked is None:
         return []
@@ -263,7 +263,7 @@ def make_items(
     left_out = tuple(getattr(rows, "left_out", ()))
     for checkpoint in session.checkpoints or (None,):
         primary = True
-        for protocol in session.protocols_of(found):
+        for protocol in session.collected.protocols_of(found):
             covered = [row for row in rows if protocol.covers(row)]
             limit = None if found.limits_itself else asked.limit
             limited = covered[: _limited(len(covered), limit)]
@@ -296,10 +296,12 @@ def make_items(
             _describe(group, collector, name)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])
-            if session.unasked(group, limited[0]):
+            if session.collected.unasked(group, limited[0]):
                 continue
             if chosen and not group.reducer.takes_k:
-                session.refuse(CkptbenchError(f"the score of {found.name} takes no k", where="--k"))
+                session.collected.refuse(
+                    CkptbenchError(f"the score of {found.name} takes no k", where="--k")
+                )
             primary = False
             session.groups.append(group)
             items.extend(made)
@@ -330,7 +332,7 @@ def _sampling(session: BenchSession, reducer: Reducer) -> tuple[Asking, int]:
     if not reducer.several_trials:
         return Asking(max_tokens=options.max_tokens, seed=options.seed), 1
     if options.num_samples > 1 and not options.temperature:
-        session.refuse(
+        session.collected.refuse(
             CkptbenchError(
                 f"{options.num_samples} answers a sample at temperature 0 would all be the same",
                 where="--num-samples",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from logging import Handler
 from pathlib import Path
@@ -18,20 +18,17 @@ from . import plan as planning
 from . import runlog
 from .answering import Answering, Block
 from .arrangement import arranged
-from .benchmark import Benchmark
+from .collected import Collected
 from .distribute import share_the_machine, tell_notes, worker_number
 from .engine import Engine
 from .errors import CkptbenchError
 from .groups import CheckpointParam, Group, checkpoint_params, named
 from .items import SampleItem
-from .options import Options, check_names
+from .options import Options
 from .outcomes import Outcomes
-from .protocol import Protocol
 from .running import Runner
-from .samples import Sample, Several
 from .store import FILE_NAME, PlannedItem, RunStore, earlier_runs
 from .sweep.report_needs import check_formats
-from .sweep.subjects import subjects
 from .tracking.address import check_tracking
 
 if TYPE_CHECKING:
@@ -55,28 +52,24 @@ class BenchSession:
     Attributes:
         worker: name of the pytest-xdist worker this process is; empty in the main process.
         workers: how many workers the session has; 0 without pytest-xdist.
-        groups: what was collected, in order.
+        collected: the groups, and what is said of them.
         outcomes: what the items came to so far.
         summary: what the run came to, once it is over.
         conclusions: what its checkpoints say together; None for a single one.
         reports: the files of its report.
         failure: why its files could not be written; empty when they were.
         baseline: what it is compared with.
-        can_answer: says why a checkpoint cannot answer a kind of request; empty when it can.
-            Whoever loads checkpoints knows, and sets it.
-        amend: makes a checkpoint's result what other code says of its answers; likewise.
+        amend: makes a checkpoint's result what other code says of its answers; set by that code.
         official: by checkpoint, what lm-eval makes of its answers to lm-eval's tasks.
         refused: whether an option does not fit what was collected.
-        known_tasks: names of the tasks of lm-eval, with those in folders of one's own; set by
-            whoever loads them.
     """
 
     config: pytest.Config
     options: Options
+    collected: Collected
     worker: str = ""
     workers: int = 0
     checkpoints: tuple[CheckpointParam, ...] = ()
-    groups: list[Group] = field(default_factory=list)
     outcomes: Outcomes = field(default_factory=Outcomes)
     summary: Summary | None = None
     conclusions: Conclusions | None = None
@@ -87,17 +80,10 @@ class BenchSession:
     started: float = field(default_factory=time.time)
     pytest_session: Any = None
     runner: Runner | None = None
-    can_answer: Callable[[CheckpointParam, type], str] | None = None
     amend: Callable[[CheckpointResult], CheckpointResult] | None = None
     official: dict[str, dict[str, Any]] = field(default_factory=dict)
-    known_tasks: Callable[[tuple[Path, ...]], Iterable[str]] | None = None
     refused: bool = False
     token: str = field(default_factory=lambda: uuid4().hex)
-    _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _all_unasked: bool = False
-    _owners: dict[str, str] = field(default_factory=dict)
-    _refusals: list[CkptbenchError] = field(default_factory=list)
     _answering: Answering | None = None
     _store: RunStore | None = None
     _log: Handler | None = None
@@ -114,6 +100,7 @@ class BenchSession:
         bench = cls(
             config,
             options,
+            Collected(config, options),
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
             checkpoints=_checkpoints(options, workerinput),
@@ -186,108 +173,29 @@ class BenchSession:
 
     # Collecting
 
+    @property
+    def groups(self) -> list[Group]:
+        """What was collected, in order."""
+        return self.collected.groups
+
     def items_of(self, group: Group) -> Iterator[SampleItem]:
         """The items of a group that are left after deselection, while they are not yet planned."""
         items = self.pytest_session.items if self.pytest_session is not None else ()
         return (i for i in items if isinstance(i, SampleItem) and i.group is group)
 
-    def claim(self, name: str, where: str) -> None:
-        """Give a benchmark's name to the function that has it.
-
-        Raises:
-            CkptbenchError: another function of the session has it: their scores would be one.
-        """
-        owner = self._owners.setdefault(name, where)
-        if owner != where:
-            raise CkptbenchError(
-                f"the benchmark name {name!r} is taken by {owner}",
-                where=where,
-                remedy="begin the names of its protocols with another word",
-            )
-
-    def protocols_of(self, found: Benchmark) -> tuple[Protocol, ...]:
-        """The protocols a benchmark is asked by; the first one's scores are gated."""
-        known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
-        self._benchmarks[found.name] = tuple(known)
-        chosen = self.options.protocol.get(found.name, ())
-        return tuple(known[name] for name in chosen if name in known) or found.protocols
-
-    def unasked(self, group: Group, sample: Sample) -> str:
-        """Why a group's checkpoint is not asked at all; empty when it is.
-
-        A masked language model writes no programs. Only checkpoints that are loaded by our own
-        fixtures are judged: what a conftest plugs in answers what it likes.
-        """
-        if self.can_answer is None or not group.checkpoint or not group.loads_checkpoint:
-            return ""
-        try:
-            request = group.protocol.ask(sample, group.asking(0))
-        except Exception:
-            return ""  # the sample's own error, told when it is asked
-        if isinstance(request, Several) and request.parts:
-            request = request.parts[0]  # they are of one kind of model
-        kind = type(request)
-        why = self.can_answer(group.checkpoint, kind)
-        if why:
-            told = self._unasked.setdefault((group.benchmark.name, why), [])
-            told.append(group.checkpoint_name)
-            self._all_unasked = not self.groups
-        else:
-            self._all_unasked = False
-        return why
-
-    def note_unasked(self) -> None:
-        """Tell which checkpoints cannot answer what."""
-        for (benchmark, why), names in self._unasked.items():
-            asked_not = subjects(list(dict.fromkeys(names)), len(self.checkpoints))
-            self.notes += (f"{benchmark} was not asked of {asked_not}: {why}",)
-        self._unasked.clear()
-
-    def check_config(self) -> None:
-        """Refuse a configuration file that does not fit what was collected.
-
-        Raises:
-            CkptbenchError: see `evalconfig.checks`.
-        """
-        plan = self.options.eval_config
-        if plan is None:
-            return
-        from .evalconfig import checks
-
-        self.notes += plan.notes
-        checks.check_metrics(self.groups)
-        find, paths = self.known_tasks, self.options.include_path
-        tasks = (lambda: find(paths)) if find is not None else tuple
-        checks.check_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
-
-    def refuse(self, error: CkptbenchError) -> None:
-        """Note an option that cannot be followed; `check_options` raises the first."""
-        self._refusals.append(error)
-
     def check_options(self) -> None:
-        """Refuse options that do not fit what was collected.
-
-        A setting of the ini file may name a benchmark that this session did not collect.
+        """Refuse options that do not fit what was collected, and note what a configuration says.
 
         Raises:
             CkptbenchError: naming the option and the nearest known name.
         """
-        self.check_config()
-        if not self._benchmarks:
-            return
-        for error in self._refusals:
-            raise error
+        if self.options.eval_config is not None:
+            self.notes += self.options.eval_config.notes
+        self.collected.check()
 
-        def of_this_session(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-            typed = {key for given in self.config.getoption(name, None) or [] for key in given}
-            return {k: v for k, v in chosen.items() if k in typed or k in self._benchmarks}
-
-        chosen = replace(
-            self.options,
-            k=of_this_session("ckpt_k", self.options.k),
-            protocol=of_this_session("ckpt_protocol", self.options.protocol),
-        )
-        check_names(chosen, self._benchmarks)
+    def note_unasked(self) -> None:
+        """Tell which checkpoints cannot answer what."""
+        self.notes += self.collected.unasked_notes(len(self.checkpoints))
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Put items in running order; see `arrangement`."""
@@ -312,7 +220,7 @@ class BenchSession:
                 n += 1
             groups.append(item.group.index if isinstance(item, SampleItem) else None)
         if not n:
-            if self._all_unasked and not self.outcomes.others_failed:
+            if self.collected.all_unasked and not self.outcomes.others_failed:
                 raise CkptbenchError(
                     "no benchmark asks what the checkpoint answers",
                     where="--checkpoint",
