@@ -78,7 +78,8 @@ def benchmark_lines(bench: BenchSession) -> Iterator[str]:
                     each.name,
                     "yes" if enabled else "no",
                     ", ".join(each.tasks),
-                    f"{n:,}" if enabled else "-",
+                    # A benchmark that is asked has samples: these could not be read.
+                    (f"{n:,}" if n else "?") if enabled else "-",
                     each.description,
                 )
             )

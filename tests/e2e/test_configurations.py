@@ -81,6 +81,15 @@ def test_quick_is_the_production_file_with_one_sample_each() -> None:
     assert quick == production
 
 
+@needs_lm_eval
+def test_a_list_needs_no_documents(clone: Any) -> None:
+    """The hub cannot be reached here: how many there are is not known."""
+    command = "pytest benchmarks --eval-config=configs/base-vs-finetuned.json --list-benchmarks"
+    output = clone.run(command).expect(0)
+    assert re.search(r"mathematics +yes +gsm8k, math +\? +School", output), output
+    assert "lm-eval cannot load drop" in output
+
+
 def test_base_against_finetuned_asks_a_fifth_of_eighteen_tasks() -> None:
     content = json.loads(text_of("configs/base-vs-finetuned.json"))
     tasks = content["tasks"].values()

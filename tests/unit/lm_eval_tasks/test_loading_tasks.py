@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,14 @@ import pytest
 
 from ckptbench.errors import CkptbenchError
 from ckptbench.fixtures.lm_eval_tasks import loading
-from ckptbench.fixtures.lm_eval_tasks.benchmarks import benchmark_of, reducer_of
+from ckptbench.fixtures.lm_eval_tasks.benchmarks import (
+    benchmark_of,
+    lm_eval_benchmarks,
+    reducer_of,
+)
 from ckptbench.fixtures.lm_eval_tasks.documents import Documents
 from ckptbench.fixtures.lm_eval_tasks.loading import Wanted
+from ckptbench.options import OPTIONS, Options
 from ckptbench.samples import (
     Generate,
     Generated,
@@ -159,6 +165,21 @@ def test_a_dataset_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> N
     (tmp_path / "lost.yaml").write_text(text)
     with pytest.raises(CkptbenchError, match=r"(?s)lm-eval cannot load lost: .*lost\.jsonl"):
         loading.load(Wanted(("lost",), (tmp_path,)))
+
+
+@needs_lm_eval
+def test_a_list_of_benchmarks_needs_no_dataset(tmp_path: Path) -> None:
+    task = (
+        "task: {name}\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: none.jsonl}}}}\n"
+    )
+    for name in ("lost_a", "lost_b", "lost_c", "lost_d"):
+        (tmp_path / f"{name}.yaml").write_text(task.format(name=name) + "test_split: test\n")
+    given = {"tasks": ("lost_*",), "include_path": (tmp_path,)}
+    options = Options(**{**{option.field: option.default for option in OPTIONS}, **given})
+    with pytest.raises(CkptbenchError, match="cannot load lost_a, lost_b, lost_c and 1 more"):
+        list(lm_eval_benchmarks(options))
+    with pytest.warns(UserWarning, match="cannot load lost_a"):
+        assert list(lm_eval_benchmarks(replace(options, list_benchmarks=True))) == []
 
 
 @needs_lm_eval
