@@ -6,7 +6,6 @@ their addresses are given; `tests/extended/servers.sh` installs and starts them.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -15,10 +14,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -62,36 +59,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]
     assert len(found) == ASKED
     assert {status for status, _ in found.values()} == {"passed", "missed"}
     return found
-
-
-def _server_module() -> ModuleType:
-    name = "ckptbench_demo_server"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "tests/servers/demo_server.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def model() -> Any:
-    import torch
-
-    torch.set_num_threads(1)
-    return _server_module().Model()
-
-
-@pytest.fixture
-def serve(model: Any) -> Iterator[Callable[..., Any]]:
-    with ExitStack() as stack:
-
-        def started(lacks: set[str] = frozenset(), **more: Any) -> Any:  # type: ignore[assignment]
-            server = _server_module().DemoServer(model, lacks=frozenset(lacks), **more)
-            return stack.enter_context(server)
-
-        yield started
 
 
 TROUBLE = {1: "429", 2: "500", 3: "500", 5: "cut", 6: "reset", 8: "503", 9: "webpage"}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import runpy
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from math import log
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,37 +26,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def _server_module() -> ModuleType:
-    name = "ckptbench_demo_server"
-    if name not in sys.modules:
-        file = REPOSITORY / "tests/servers/demo_server.py"
-        spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def model() -> Any:
-    import torch
-
-    torch.set_num_threads(1)
-    return _server_module().Model()
-
-
 @pytest.fixture
-def serve(model: Any) -> Iterator[Callable[..., Any]]:
+def serve(serve: Callable[..., Any]) -> Callable[..., Any]:
     """Starts a server with two tokens more than the model is asked for (`--seq-len=512`)."""
-    with ExitStack() as stack:
-
-        def started(lacks: set[str] = frozenset(), **more: Any) -> Any:  # type: ignore[assignment]
-            more = {"positions": 514, **more}
-            server = _server_module().DemoServer(model, lacks=frozenset(lacks), **more)
-            return stack.enter_context(server)
-
-        yield started
+    return lambda lacks=frozenset(), **more: serve(lacks, **{"positions": 514, **more})
 
 
 @pytest.fixture(scope="module")

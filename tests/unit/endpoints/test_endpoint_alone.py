@@ -57,9 +57,9 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def model(model: Any, pieces: Path) -> Any:
+def served(served: Any, pieces: Path) -> Any:
     """Served here in place of the demo."""
-    return type(model)(str(pieces))
+    return type(served)(str(pieces))
 
 
 def asked(*, alone: bool) -> list[Generate]:
@@ -75,14 +75,14 @@ def texts(engine: Any, requests: Sequence[Generate]) -> list[str]:
 
 
 def test_an_answer_by_itself_is_what_the_local_engine_makes_of_it(
-    model: Any, serve: Serve, connected: Serve, pieces: Path
+    served: Any, serve: Serve, connected: Serve, pieces: Path
 ) -> None:
     endpoint = connected(serve(positions=128), tokenizer=pieces)
     engine = EndpointEngine(endpoint)
     behind, alone = (asked(alone=by_itself) for by_itself in (False, True))
-    assert texts(engine, behind) == texts(model.engine, behind)
-    assert texts(engine, alone) == texts(model.engine, alone)
-    assert texts(model.engine, alone) != texts(model.engine, behind)
+    assert texts(engine, behind) == texts(served.engine, behind)
+    assert texts(engine, alone) == texts(served.engine, alone)
+    assert texts(served.engine, alone) != texts(served.engine, behind)
     assert endpoint.closing_notes == ()
 
 
@@ -106,12 +106,12 @@ def test_the_tokenizers_own_rule_is_followed(pieces: Path, kind: str) -> None:
 
 
 def test_without_a_copy_of_the_tokenizer_a_space_stays_and_is_told(
-    model: Any, serve: Serve, connected: Serve
+    served: Any, serve: Serve, connected: Serve
 ) -> None:
     """As with lm-eval's own model of a server, which takes the text as it comes."""
     endpoint = connected(serve(positions=128))
     found = texts(EndpointEngine(endpoint), asked(alone=True))
-    assert found == texts(model.engine, asked(alone=False))
+    assert found == texts(served.engine, asked(alone=False))
     spaced = sum(text.startswith(" ") for text in found)
     (note,) = endpoint.closing_notes
     assert note.startswith(f"{spaced} answers of demo begin with a space")

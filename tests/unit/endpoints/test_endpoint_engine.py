@@ -57,9 +57,9 @@ def reason(response: Response) -> str:
 
 
 def test_greedy_texts_are_those_of_the_local_engine(
-    model: Any, serve: Serve, engine_of: Serve
+    served: Any, serve: Serve, engine_of: Serve
 ) -> None:
-    here = model.answers(*TEXTS)
+    here = served.answers(*TEXTS)
     there = answers(engine_of(serve()), TEXTS)
     assert texts(there) == texts(here)
     assert [r.finish for r in there] == [r.finish for r in here]
@@ -68,10 +68,10 @@ def test_greedy_texts_are_those_of_the_local_engine(
 @pytest.mark.parametrize("lacks", [set(), {"prompt_logprobs"}, {"ids"}])
 @pytest.mark.parametrize("tokenizer", [None, DEMO])
 def test_likelihoods_are_those_of_the_local_engine(
-    model: Any, serve: Serve, engine_of: Serve, lacks: set[str], tokenizer: Path | None
+    served: Any, serve: Serve, engine_of: Serve, lacks: set[str], tokenizer: Path | None
 ) -> None:
     there = answers(engine_of(serve(lacks=lacks), tokenizer=tokenizer), SCORED)
-    for mine, theirs in zip(model.answers(*SCORED), there, strict=True):
+    for mine, theirs in zip(served.answers(*SCORED), there, strict=True):
         assert isinstance(theirs, Likelihood)
         assert theirs.logprob == pytest.approx(mine.logprob, abs=1e-3)
         assert (theirs.greedy, theirs.tokens) == (mine.greedy, mine.tokens)
@@ -88,10 +88,10 @@ def test_a_context_is_counted_once_for_all_its_continuations(
 
 
 def test_a_long_text_is_scored_in_the_local_engines_windows(
-    model: Any, serve: Serve, engine_of: Serve
+    served: Any, serve: Serve, engine_of: Serve
 ) -> None:
     (request,) = asked = [LogLikelihoodRolling("def add(a, b):\n    return a + b\n")]
-    (mine,) = model.answers(request)
+    (mine,) = served.answers(request)
     (theirs,) = answers(engine_of(serve(), tokenizer=DEMO), asked)
     assert theirs.logprob == pytest.approx(mine.logprob, abs=1e-3)
     assert theirs.tokens == mine.tokens
@@ -137,10 +137,10 @@ def test_a_server_that_ignores_temperature_draws_no_trials(serve: Serve, engine_
 
 
 def test_a_prompt_gets_as_many_tokens_as_there_is_room_for(
-    model: Any, serve: Serve, engine_of: Serve
+    served: Any, serve: Serve, engine_of: Serve
 ) -> None:
     asked = [Generate("x = 1\n" * 100, max_tokens=400), Generate("x = 1\n" * 200, max_tokens=9)]
-    here = model.answers(*asked)
+    here = served.answers(*asked)
     assert isinstance(here[1], Skipped)
     assert isinstance(here[0], Generated)
     for tokenizer in (None, DEMO):
@@ -222,9 +222,11 @@ def test_nobody_at_an_address_is_one_clear_error(serve: Serve, connected: Serve)
 
 
 @pytest.mark.parametrize("fault", ["429", "503", "500", "reset", "cut", "webpage"])
-def test_what_passes_is_tried_again(model: Any, serve: Serve, engine_of: Serve, fault: str) -> None:
+def test_what_passes_is_tried_again(
+    served: Any, serve: Serve, engine_of: Serve, fault: str
+) -> None:
     engine = engine_of(serve(fault=lambda n: fault if n in (0, 1, 5) else ""), retries=4)
-    assert texts(answers(engine, TEXTS)) == texts(model.answers(*TEXTS))
+    assert texts(answers(engine, TEXTS)) == texts(served.answers(*TEXTS))
 
 
 def test_the_server_is_not_asked_before_the_time_it_names(serve: Serve, engine_of: Serve) -> None:
@@ -285,13 +287,13 @@ def test_null_is_an_empty_answer_and_is_told(serve: Serve, connected: Serve) -> 
 
 
 def test_a_server_that_is_gone_is_not_asked_for_the_rest(
-    model: Any, serve: Serve, engine_of: Serve
+    served: Any, serve: Serve, engine_of: Serve
 ) -> None:
     server = serve(fault=lambda number: "die" if number == 4 else "")
     engine = engine_of(server, retries=1, at_once=1)
     asked = [Generate(f"def f{n}(a):\n", max_tokens=4) for n in range(40)]
     found = answers(engine, asked)
-    assert texts(found[:4]) == texts(model.answers(*asked[:4]))
+    assert texts(found[:4]) == texts(served.answers(*asked[:4]))
     told = [reason(response) for response in found[4:]]
     assert all("after 2 tries" in words for words in told[:3])
     assert all("stopped answering" in words for words in told[3:])

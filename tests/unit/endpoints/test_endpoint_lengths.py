@@ -46,11 +46,11 @@ def reason(response: Response) -> str:
 
 @pytest.mark.parametrize("lacks", [set(), NO_LIKELIHOODS], ids=["scores", "only writes"])
 def test_a_prompt_is_cut_where_the_local_engine_cuts_it(
-    model: Any, serve: Serve, engine_of: Serve, lacks: set[str]
+    served: Any, serve: Serve, engine_of: Serve, lacks: set[str]
 ) -> None:
     server = serve(lacks)
     there = answers(engine_of(server, tokenizer=DEMO), CUT)
-    here = model.answers(*CUT)
+    here = served.answers(*CUT)
     assert all(isinstance(response, Generated) for response in here)
     assert [(r.text, r.finish) for r in there] == [(r.text, r.finish) for r in here]
     sent = sorted(len(body["prompt"]) for _, body in server.seen if body["max_tokens"] > 20)
@@ -58,10 +58,10 @@ def test_a_prompt_is_cut_where_the_local_engine_cuts_it(
 
 
 def test_a_prompt_beside_which_no_answer_fits_is_skipped_as_here(
-    model: Any, serve: Serve, engine_of: Serve
+    served: Any, serve: Serve, engine_of: Serve
 ) -> None:
     asked = [Generate("def f(a):\n", max_tokens=512, cut_prompt=True)]
-    here, there = model.answers(*asked), answers(engine_of(serve(), tokenizer=DEMO), asked)
+    here, there = served.answers(*asked), answers(engine_of(serve(), tokenizer=DEMO), asked)
     assert here == there == [Skipped("over_length")]
 
 
@@ -85,7 +85,7 @@ def test_without_a_copy_of_the_tokenizer_a_prompt_too_long_names_the_option(
 
 
 def test_an_answer_that_a_server_squeezes_in_is_none(
-    model: Any, serve: Serve, engine_of: Serve
+    served: Any, serve: Serve, engine_of: Serve
 ) -> None:
     """As llama-server does: what the prompt leaves, with nothing but `length` to tell of it."""
     long = "".join(f"x{number} = {number * 7}\n" for number in range(40))
@@ -94,20 +94,20 @@ def test_an_answer_that_a_server_squeezes_in_is_none(
     for response in answers(engine_of(server), asked):
         assert "of 400 tokens: the prompt leaves no more room" in reason(response)
         assert "takes a copy of the tokenizer (--tokenizer)" in reason(response)
-    here = model.answers(*asked)
+    here = served.answers(*asked)
     assert all(isinstance(response, Generated) for response in here)
     there = answers(engine_of(server, tokenizer=DEMO), asked)
     assert [(r.text, r.finish) for r in there] == [(r.text, r.finish) for r in here]
     # Where the prompt is not to be cut, the answer gets what there is room for, as here.
     (uncut,) = [Generate(asked[0].prompt, max_tokens=400)]
-    assert answers(engine_of(server), [uncut])[0].text == model.answers(uncut)[0].text
+    assert answers(engine_of(server), [uncut])[0].text == served.answers(uncut)[0].text
 
 
 def test_a_context_is_cut_where_the_local_engine_cuts_it(
-    model: Any, serve: Serve, connected: Serve
+    served: Any, serve: Serve, connected: Serve
 ) -> None:
     endpoint = connected(serve(positions=514), tokenizer=DEMO, seq_len=512)
-    (here,), (there,) = model.answers(SCORED), answers(EndpointEngine(endpoint), [SCORED])
+    (here,), (there,) = served.answers(SCORED), answers(EndpointEngine(endpoint), [SCORED])
     assert isinstance(here, Likelihood)
     assert (there.greedy, there.tokens) == (here.greedy, here.tokens)
     assert there.logprob == pytest.approx(here.logprob, abs=1e-4)
@@ -147,8 +147,8 @@ def test_a_text_that_cannot_be_cut_has_no_likelihood(
     assert words in reason(refused)
 
 
-def test_an_empty_text_is_as_likely_as_here(model: Any, serve: Serve, engine_of: Serve) -> None:
+def test_an_empty_text_is_as_likely_as_here(served: Any, serve: Serve, engine_of: Serve) -> None:
     """The tokenizer's own beginning is scored, as in the local engine."""
     asked = [LogLikelihoodRolling("")]
-    (here,), (there,) = model.answers(*asked), answers(engine_of(serve(), tokenizer=DEMO), asked)
+    (here,), (there,) = served.answers(*asked), answers(engine_of(serve(), tokenizer=DEMO), asked)
     assert (there.tokens, there.logprob) == (here.tokens, pytest.approx(here.logprob, abs=1e-4))
