@@ -100,7 +100,8 @@ def _recorded(status: str, values: tuple[float, ...], reason: str, seconds: floa
 def _told(
     status: str, values: tuple[float, ...], reason: str, seconds: float
 ) -> tuple[str, tuple[float, ...], str, float]:
-    return status, values, reason, seconds
+    # What is equal shares this object, and only plain numbers reach another process.
+    return status, tuple(map(float, values)), reason, seconds
 
 
 @lru_cache(maxsize=4096)

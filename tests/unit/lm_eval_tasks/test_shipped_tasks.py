@@ -22,6 +22,12 @@ REPOSITORY = Path(__file__).parents[3]
 SHELF = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/shelf.py")))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _own_index() -> None:
+    """Runs of the plugin in this process forget modules: an older index is another lm-eval's."""
+    loading._manager.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their datasets, where the hub would be asked."""
@@ -31,8 +37,6 @@ def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(loading, "_LOADED", {})
-    # Runs of the plugin in this process forget modules: an index of before is another lm-eval's.
-    loading._manager.cache_clear()
 
 
 def first_document(name: str) -> tuple[Documents, Sample]:
