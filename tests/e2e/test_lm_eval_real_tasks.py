@@ -1,8 +1,8 @@
 """Well-known tasks over real documents: lm-eval's numbers, of the demo and of a real model.
 
-They need the folder of corpora that CKPTBENCH_DATA names. A real model is asked where
-CKPTBENCH_CAUSAL_LM names a folder in Hugging Face's format, such as one of SmolLM2-135M; that
-takes some minutes on two cores.
+They need the folder of corpora that CKPTBENCH_DATA names, and CKPTBENCH_CAUSAL_LM, which names a
+real model's folder in Hugging Face's format, such as one of SmolLM2-135M; that takes some minutes
+on two cores.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def assert_parity(workspace: Any, tasks: Path, model: Path, run_id: str) -> None
     assert NUMBERS.assert_same_numbers(run, expected) == 2 + 4 + 1 + 5
 
 
+@pytest.mark.usefixtures("real_model")
 def test_the_demo(real_workspace: Any, tasks: Path) -> None:
     """It knows no English, and reads 512 tokens: five examples are cut off at the same place."""
     assert_parity(real_workspace, tasks, REPOSITORY / "benchmarks/demo/demo-code", "demo")
