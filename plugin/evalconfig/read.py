@@ -32,6 +32,10 @@ def _parsed(path: Path) -> Any:
         )
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        there = [each.name for each in path.parent.glob("*") if each.suffix in SUFFIXES]
+        hint = nearest(path.name, there)
+        raise CkptbenchError(f"there is no such file{hint}", where=where) from None
     except (OSError, UnicodeDecodeError) as error:
         raise CkptbenchError(f"cannot be read: {error}", where=where) from None
     if path.suffix == ".json":

@@ -50,7 +50,7 @@ def judge(
     seed: int = 0,
 ) -> tuple[tuple[Verdict, ...], ...]:
     """The verdicts of each benchmark, in the order given; none for what the baseline lacks, and
-    none on a number that is no share.
+    none on a number that is no share, unless it has become so by losing samples.
 
     Call `check_protocol` first: a benchmark that the baseline holds under another protocol only
     gets no verdict here.
@@ -67,7 +67,7 @@ def judge(
         for place, bench in enumerate(measured)
         if (held := baseline.find(bench.protocol)) is not None
         for score in bench.scores
-        if score.share and score.metric in held.metrics
+        if score.metric in held.metrics and (score.share or _lost(score, bench.table, held))
     ]
     gated = sum(1 for place, score, held in pairs if measured[place].primary)
     level = alpha / max(1, gated)
@@ -77,7 +77,9 @@ def judge(
             _compare(score, measured[place].table, held, level, seed),
             tolerance_of(score.metric, given, held),
             measured[place].primary,
-            measured[place].incomplete or score.reason * (score.value is None),
+            measured[place].incomplete
+            or _lost(score, measured[place].table, held)
+            or score.reason * (score.value is None),
         )
         for place, score, held in pairs
     ]
@@ -144,6 +146,20 @@ def tolerance_of(metric: str, given: Mapping[str, float], held: BaselineBenchmar
     if metric in given:
         return given[metric]
     return given.get("*", held.tolerance.get(metric, DEFAULT_TOLERANCE))
+
+
+def _lost(score: Score, table: SampleValues, held: BaselineBenchmark) -> str:
+    """Why a metric that the baseline has of every sample is not judged here; mostly empty.
+
+    A benchmark may give some samples no value of a metric; one that it gave them all before has
+    lost a part, and must not pass for one that is only shown.
+    """
+    if not table.by_name or not held.outcomes or score.n == len(table.samples):
+        return ""
+    if len(held.column(score.metric)) < len(held.outcomes):
+        return ""
+    n = len(table.samples)
+    return f"{n - score.n:,} of {n:,} samples have no value of it, the baseline's all had one"
 
 
 def _compare(

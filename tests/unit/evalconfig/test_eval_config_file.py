@@ -241,5 +241,8 @@ def test_what_cannot_be_read_is_told_with_its_place(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(CkptbenchError, match="cannot be read"):
+    (tmp_path / "eval2.json").write_text("{}")
+    with pytest.raises(
+        CkptbenchError, match=r"there is no such file \(did you mean 'eval2.json'\?\)"
+    ):
         read(tmp_path / "eval.json")

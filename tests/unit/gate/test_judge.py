@@ -61,6 +61,26 @@ def words(*run: Measured, baseline: Baseline = BEST) -> list[list[str]]:
 # Who is compared with what
 
 
+def named(*values: float) -> Measured:
+    """A benchmark that names the values it gives for a sample; NaN where it gives none."""
+    names = tuple(f"s{i}" for i in range(len(values)))
+    table = SampleValues(("task f1",), names, names, np.array(values).reshape(-1, 1), by_name=True)
+    return Measured("task", "task/v1", True, table, fold(table))
+
+
+def test_a_metric_that_some_samples_never_had_is_not_judged() -> None:
+    some = named(1.0, np.nan, 0.5, 1.0)
+    assert words(some, baseline=as_baseline(some)) == [[]]
+
+
+def test_a_metric_that_lost_samples_is_incomplete() -> None:
+    """Otherwise it would pass for one that is only shown, and the gate would let it through."""
+    before = as_baseline(named(1.0, 1.0, 0.5, 1.0))
+    ((verdict,),) = judge([named(1.0, np.nan, 0.5, 1.0)], before)
+    assert verdict.word == "incomplete"
+    assert "1 of 4 samples have no value of it" in verdict.detail
+
+
 def test_the_same_answers_are_unchanged() -> None:
     assert words(REAL, LAMBADA) == [["unchanged", "unchanged"], ["unchanged"]]
 
