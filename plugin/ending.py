@@ -16,7 +16,8 @@ from .errors import CkptbenchError
 from .evalconfig.chosen import EvalPlan
 from .folding import FoldedRun, fold_run
 from .gate.baseline_file import write as write_baseline
-from .gate.decide import Gate, fails
+from .gate.decide import fails
+from .gate.verdict import Gate
 from .outcomes import Recorded
 from .reports.conclusion import gated_verdicts
 from .reports.environment import describe_environment, hide_secrets

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CkptbenchError, nearest
+from ..gate.verdict import SEVERITY
 from .arguments import add_tolerance_and_alpha, notes_of
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _fails(compared: SideBySide, gate: str) -> bool:
 def _conclusion(made: list[SideBySide]) -> str:
     several = len(made) > 1
     told = []
-    for word in ("incomplete", "regressed", "inconclusive", "suspicious", "improved"):
+    for word in SEVERITY[:-2]:
         metrics = [
             f"{each.after.name} {verdict.metric}" if several else verdict.metric
             for each in made

@@ -78,7 +78,7 @@ def compare(
     """Compare two checkpoints in a metric or, by its name, the composite.
 
     Args:
-        choices: comparisons that this one stands among; `detectable_drop` is that of a test at
+        choices: comparisons that this one stands among; `mde` is that of a test at
             alpha divided by it, and by `sides`.
         sides: 2 when the test is two-sided, 1 when only "worse?" is asked.
 
@@ -166,7 +166,7 @@ def rules_out(comparison: Comparison | None, tolerance: float) -> bool:
 
 def could_see(comparison: Comparison, tolerance: float) -> bool:
     """Whether 80% power finds a difference of the tolerance, at the level of the comparison."""
-    drop = comparison.detectable_drop
+    drop = comparison.mde
     return drop is not None and drop <= tolerance + _ROUNDING
 
 

@@ -50,6 +50,6 @@ def cannot_tell(metric: str, comparison: Comparison, *sides: Measurement) -> str
 
 def can_see(comparison: Comparison | None, what: str) -> str:
     """`; it can see a fall of 4.70 %p`: what 80% power finds at the corrected level."""
-    if comparison is None or comparison.detectable_drop is None:
+    if comparison is None or comparison.mde is None:
         return ""
-    return f"; it can see a {what} of {size(comparison.detectable_drop)}"
+    return f"; it can see a {what} of {size(comparison.mde)}"

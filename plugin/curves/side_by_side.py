@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from ..errors import CkptbenchError
-from ..gate.decide import DEFAULT_ALPHA, DEFAULT_SUSPICIOUS_RISE, Candidate, decide
+from ..gate.decide import DEFAULT_ALPHA, Candidate, Rules, decide
 from ..gate.verdict import Comparison, Verdict
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.score import SampleValues, Score
@@ -105,7 +105,6 @@ def side_by_side(
     *,
     tolerance: Mapping[str, float] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    suspicious_rise: float = DEFAULT_SUSPICIOUS_RISE,
     seed: int = 0,
 ) -> SideBySide:
     """Compare everything that two checkpoints have in common.
@@ -117,7 +116,6 @@ def side_by_side(
     Args:
         tolerance: allowed drop by metric, as a fraction, and by `*` for all others.
         alpha: significance level over all gated metrics together (Holm).
-        suspicious_rise: a rise no smaller than this is `suspicious`.
 
     Raises:
         CkptbenchError: a benchmark was asked by different protocols, or nothing is in common.
@@ -138,12 +136,13 @@ def side_by_side(
             _unknown_n(_compared(metric, pair, before, after, settings, gated)),
             settings.tolerance_of(metric),
             pair.after.primary,
-            _incomplete(pair, before, after),
+            "incomplete" if (lacking := _incomplete(pair, before, after)) else None,
+            lacking,
         )
         for pair in pairs
         for metric in pair.metrics
     ]
-    verdicts = iter(decide(candidates, alpha=alpha, suspicious_rise=suspicious_rise))
+    verdicts = iter(decide(candidates, Rules(alpha)))
     tasks = tuple(
         Task(
             pair.after.benchmark,
@@ -159,7 +158,7 @@ def side_by_side(
         before,
         after,
         tasks,
-        _composite(before, after, settings, suspicious_rise),
+        _composite(before, after, settings),
         _average(tasks),
         tuple(name for name in _metrics(before) if _bare(name) not in {*map(_bare, met)}),
         tuple(name for name in _metrics(after) if name not in met),
@@ -294,9 +293,7 @@ def _incomplete(pair: _Pair, before: Measurement, after: Measurement) -> str:
     return "; ".join(told)
 
 
-def _composite(
-    before: Measurement, after: Measurement, settings: Settings, suspicious_rise: float
-) -> Verdict | None:
+def _composite(before: Measurement, after: Measurement, settings: Settings) -> Verdict | None:
     weights = after.weights or before.weights or DEFAULT_WEIGHTS
     settings = replace(settings, weights=weights)
     now, then = with_composite(after, weights), with_composite(before, weights)
@@ -306,7 +303,7 @@ def _composite(
     if comparison is None:
         return None
     candidate = Candidate(METRIC, _unknown_n(comparison), settings.tolerance_of(METRIC), False)
-    return decide([candidate], alpha=settings.alpha, suspicious_rise=suspicious_rise)[0]
+    return decide([candidate], Rules(settings.alpha))[0]
 
 
 def _average(tasks: Sequence[Task]) -> Average | None:

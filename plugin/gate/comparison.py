@@ -44,7 +44,7 @@ def compare_paired(
         current: value by sample hash.
         baseline: the same of the baseline.
         clusters: cluster name by sample hash, as this run has them.
-        alpha: level of the test of this one metric, for `detectable_drop`: under Holm's
+        alpha: level of the test of this one metric, for `mde`: under Holm's
             correction the gate's alpha divided by the number of gated metrics.
 
     Returns:
@@ -125,7 +125,7 @@ def compare_unpaired(
         current_n: samples of this run.
         baseline_error: the standard error the baseline states.
         baseline_n: the n the baseline states.
-        alpha: level of the test of this one metric, for `detectable_drop`.
+        alpha: level of the test of this one metric, for `mde`.
     """
     from scipy import special  # type: ignore[import-untyped]
 
@@ -153,7 +153,7 @@ def compare_unpaired(
         interval=normal_interval(difference, standard_error),
         p_value=p.two_sided if p else None,
         p_worse=p.worse if p else None,
-        detectable_drop=reach or None,
+        mde=reach or None,
     )
 
 
@@ -249,7 +249,7 @@ def _paired(metric: str, parts: Sequence[_Pairs], alpha: float, seed: int) -> Co
         won=won,
         p_value=p.two_sided,
         p_worse=p.worse,
-        detectable_drop=detectable_drop(moved, n=len(changes), alpha=alpha),
+        mde=detectable_drop(moved, n=len(changes), alpha=alpha),
     )
 
 

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from ..scores.metric import default_tolerance
+from .amounts import amount
 from .holm import holm
-from .verdict import Comparison, Verdict, Word
+from .verdict import WORDS, Comparison, Gate, Verdict, Word
 
-Gate = Literal["regress", "strict", "off"]
-
-DEFAULT_TOLERANCE = 0.01
+DEFAULT_TOLERANCE = default_tolerance("share")
 DEFAULT_ALPHA = 0.05
-DEFAULT_SUSPICIOUS_RISE = 0.10
+DEFAULT_MUST_SEE = 0.05
+# A significant rise of a share by so much is marked: a broken scorer rises too.
+LARGE_RISE = 0.10
 
 # 0.67 - 0.66 is a hair more than 0.01: a difference of exactly the bound must not depend on it.
 _ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What verdicts are made with.
+
+    Attributes:
+        alpha: significance level of everything that is gated together.
+        must_see: a comparison whose MDE is larger cannot say `unchanged`; of a share, as a
+            fraction. For other units it is as many default tolerances as it is for shares.
+    """
+
+    alpha: float = DEFAULT_ALPHA
+    must_see: float = DEFAULT_MUST_SEE
+
+    def must_see_of(self, comparison: Comparison) -> float:
+        """The bound on the MDE in the unit of the metric."""
+        tolerance = default_tolerance(comparison.unit, comparison.baseline)
+        return self.must_see * tolerance / DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,39 +46,47 @@ class Candidate:
     Attributes:
         metric: name, such as `real@1`.
         comparison: the figures; None when nothing could be compared.
-        tolerance: allowed drop, as a fraction.
+        tolerance: allowed change for the worse, in the metric's unit.
         gated: whether it can fail the run and takes part in Holm's correction.
-        incomplete: why the metric cannot be judged, such as `3 of 1,600 samples are errors`;
-            empty when every planned sample was scored.
+        not_judged: the word where the figures are not judged at all: `incomparable`, `missing`
+            or `incomplete`; None otherwise.
+        reason: why, in a sentence.
     """
 
     metric: str
     comparison: Comparison | None
     tolerance: float = DEFAULT_TOLERANCE
     gated: bool = True
-    incomplete: str = ""
+    not_judged: Word | None = None
+    reason: str = ""
 
 
-def decide(
-    candidates: Sequence[Candidate],
-    *,
-    alpha: float = DEFAULT_ALPHA,
-    suspicious_rise: float = DEFAULT_SUSPICIOUS_RISE,
-) -> tuple[Verdict, ...]:
-    """The verdict on each candidate, in their order. The first rule that fits gives the word:
+def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple[Verdict, ...]:
+    """The verdict on each candidate, in their order.
 
-    1. `incomplete`: the coverage is not complete, or there is nothing to compare.
-    2. `regressed`: worse by more than the tolerance, and the one-sided mid-p is at most alpha
-       after Holm's correction over the gated metrics (an ungated one stands alone).
-    3. `inconclusive`: worse by more than the tolerance, and not significant or not testable.
-    4. `suspicious`: better by `suspicious_rise` or more, significant or not.
-    5. `improved`: better by more than the tolerance, and the two-sided p is at most alpha.
+    Give all candidates of a session at once: Holm's correction is over every gated metric of
+    every checkpoint, for "worse" and for "better" alike. A metric that is not gated stands alone.
+    The first rule that fits gives the word:
+
+    1. `incomparable`, `missing`, `incomplete`: see `Candidate.not_judged`.
+    2. `identical`: every compared outcome is the same.
+    3. `regressed`: worse by more than the tolerance, and the corrected one-sided p of "worse" is
+       at most alpha.
+    4. `improved`: better by more than the tolerance, and the corrected one-sided p of "better"
+       is at most alpha.
+    5. `inconclusive`: worse by more than the tolerance and not significant, or the comparison
+       could not have found a worsening of `must_see`.
     6. `unchanged`: everything else.
     """
-    adjusted = _adjust(candidates)
+    rules = rules or Rules()
+    worse = _adjusted(
+        candidates, [c.comparison.p_worse if c.comparison else None for c in candidates]
+    )
+    better = _adjusted(
+        candidates, [c.comparison.p_better if c.comparison else None for c in candidates]
+    )
     return tuple(
-        _verdict(candidate, adjusted.get(place), alpha, suspicious_rise)
-        for place, candidate in enumerate(candidates)
+        _verdict(candidate, worse[i], better[i], rules) for i, candidate in enumerate(candidates)
     )
 
 
@@ -66,116 +94,124 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     """Whether the run's exit status is 1.
 
     An incomplete run fails whatever the gate is: an error is not a score, and `off` silences
-    scores only. `regress` fails for a metric that regressed or could not be judged, `strict` for
-    an inconclusive one too.
+    verdicts only.
 
     Args:
         verdicts: those on gated metrics.
         complete: whether every planned sample has an outcome and none is an error.
     """
-    failing: dict[Gate, set[Word]] = {
-        "off": set(),
-        "regress": {"regressed", "incomplete"},
-        "strict": {"regressed", "incomplete", "inconclusive"},
-    }
-    return not complete or any(verdict.word in failing[gate] for verdict in verdicts)
+    return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
 
 
-def _adjust(candidates: Sequence[Candidate]) -> dict[int, float]:
-    """Holm-adjusted `p_worse` by place, of the gated candidates that have one."""
-    tested = {
-        place: candidate.comparison.p_worse
-        for place, candidate in enumerate(candidates)
-        if candidate.gated
-        and not candidate.incomplete
-        and candidate.comparison is not None
-        and candidate.comparison.p_worse is not None
-    }
-    return dict(zip(tested, holm(list(tested.values())), strict=True))
+def _adjusted(
+    candidates: Sequence[Candidate], p_values: Sequence[float | None]
+) -> list[float | None]:
+    """Holm-adjusted p of the gated candidates that are judged; the others keep theirs."""
+    adjusted = list(p_values)
+    family = [
+        i
+        for i, candidate in enumerate(candidates)
+        if candidate.gated and candidate.not_judged is None and p_values[i] is not None
+    ]
+    raw = [p for i in family if (p := p_values[i]) is not None]
+    for i, p in zip(family, holm(raw), strict=True):
+        adjusted[i] = p
+    return adjusted
 
 
 def _verdict(
-    candidate: Candidate, p_adjusted: float | None, alpha: float, suspicious_rise: float
+    candidate: Candidate, p_worse: float | None, p_better: float | None, rules: Rules
 ) -> Verdict:
-    word, detail = _word(candidate, p_adjusted, alpha, suspicious_rise)
-    return Verdict(
-        candidate.metric,
-        word,
-        detail,
-        candidate.tolerance,
-        alpha,
-        p_adjusted,
-        candidate.comparison,
+    word, detail = _word(candidate, p_worse, p_better, rules)
+    figures = candidate.comparison
+    large = (
+        word == "improved"
+        and figures is not None
+        and figures.improvement >= LARGE_RISE * _scale(figures.unit) - _ROUNDING
+        and figures.unit in ("share", "points")
     )
+    return Verdict(
+        metric=candidate.metric,
+        word=word,
+        detail=detail,
+        tolerance=candidate.tolerance,
+        alpha=rules.alpha,
+        p_adjusted=p_better if word == "improved" else p_worse,
+        comparison=figures,
+        remark="unusually large: read some answers" if large else "",
+    )
+
+
+def _scale(unit: str) -> float:
+    return 100.0 if unit == "points" else 1.0
 
 
 def _word(
-    candidate: Candidate, p_adjusted: float | None, alpha: float, suspicious_rise: float
+    candidate: Candidate, p_worse: float | None, p_better: float | None, rules: Rules
 ) -> tuple[Word, str]:
-    comparison, tolerance = candidate.comparison, candidate.tolerance
-    if candidate.incomplete:
-        return "incomplete", candidate.incomplete
-    if comparison is None:
+    figures, tolerance = candidate.comparison, candidate.tolerance
+    if candidate.not_judged is not None:
+        return candidate.not_judged, candidate.reason
+    if figures is None:
         return "incomplete", "nothing to compare: no sample or value in common with the baseline"
-    change = comparison.difference
-    p_worse = p_adjusted if p_adjusted is not None else comparison.p_worse
-    if change < -tolerance - _ROUNDING:
-        fell = f"worse by {_points(-change)}, more than the tolerance of {_points(tolerance)}"
-        if p_worse is not None and p_worse <= alpha:
-            return "regressed", f"{fell}{_evidence(comparison)}, p = {p_worse:.2g}"
-        if p_worse is None:
-            return "inconclusive", f"{fell}; {_untested(comparison)}"
-        return "inconclusive", f"{fell}, but p = {p_worse:.2g}; {_sensitivity(comparison)}"
-    if change >= suspicious_rise - _ROUNDING:
-        doubt = "a broken scorer rises too: look at the samples that were won"
-        return "suspicious", f"better by {_points(change)}{_evidence(comparison)}; {doubt}"
-    p_value = comparison.p_value
-    if change > tolerance + _ROUNDING and p_value is not None and p_value <= alpha:
-        rose = f"better by {_points(change)}{_evidence(comparison)}, p = {p_value:.2g}"
-        return "improved", f"{rose}; {_sensitivity(comparison)}"
-    return "unchanged", _unchanged(comparison, tolerance)
-
-
-def _unchanged(comparison: Comparison, tolerance: float) -> str:
-    change = comparison.difference
-    if change > tolerance + _ROUNDING:
-        said = f"better by {_points(change)}"
-        if comparison.p_value is not None:
-            said += f", but p = {comparison.p_value:.2g}"
-    elif change:
-        direction = "worse" if change < 0 else "better"
-        said = (
-            f"{direction} by {_points(abs(change))}, within the tolerance of {_points(tolerance)}"
+    if figures.identical:
+        return "identical", "every outcome is the same"
+    change = figures.improvement
+    unit = figures.unit
+    fell = change < -tolerance - _ROUNDING
+    rose = change > tolerance + _ROUNDING
+    by = amount(change, unit)
+    allowed = amount(tolerance, unit)
+    if fell and p_worse is not None and p_worse <= rules.alpha:
+        return (
+            "regressed",
+            f"worse by {by}, tolerance {allowed}{_flips(figures)}, p worse, Holm = {p_worse:.2g}",
         )
-    else:
-        said = "no difference"
-    tested = comparison.p_worse is not None
-    return f"{said}; {_sensitivity(comparison) if tested else _untested(comparison)}"
+    if rose and p_better is not None and p_better <= rules.alpha:
+        return (
+            "improved",
+            f"better by {by}{_flips(figures)}, p better, Holm = {p_better:.2g}",
+        )
+    if p_worse is None:
+        return "inconclusive", f"{_moved(change, by)}; {_untested(figures)}"
+    if fell:
+        return (
+            "inconclusive",
+            f"worse by {by}, tolerance {allowed}, but p worse, Holm = {p_worse:.2g}; "
+            f"{_sensitivity(figures)}",
+        )
+    must_see = rules.must_see_of(figures)
+    if figures.mde is None or figures.mde > must_see + _ROUNDING:
+        wanted = amount(must_see, unit)
+        return (
+            "inconclusive",
+            f"{_moved(change, by)}; a drop of {wanted} would not have been found: "
+            f"{_sensitivity(figures)}",
+        )
+    return "unchanged", f"{_moved(change, by)}; {_sensitivity(figures)}"
 
 
-def _points(fraction: float) -> str:
-    """`1.31 %p` of 0.0131."""
-    return f"{fraction * 100:.2f} %p"
+def _moved(change: float, by: str) -> str:
+    if not change:
+        return "no difference"
+    return f"{'worse' if change < 0 else 'better'} by {by}"
 
 
-def _evidence(comparison: Comparison) -> str:
-    """`: 61 lost, 24 won of 1,600` for a paired comparison, or nothing."""
-    if comparison.lost is None or comparison.won is None or comparison.n is None:
+def _flips(figures: Comparison) -> str:
+    """`, 61 regressions and 24 improvements of 1,600` for a paired comparison, or nothing."""
+    if figures.lost is None or figures.won is None or figures.n is None:
         return ""
-    return f": {comparison.lost:,} lost, {comparison.won:,} won of {comparison.n:,}"
+    return f", {figures.lost:,} lost and {figures.won:,} won of {figures.n:,}"
 
 
-def _sensitivity(comparison: Comparison) -> str:
-    if comparison.detectable_drop is None or comparison.n is None:
-        return "how small a drop can be detected is not known"
-    basis = "these flips" if comparison.kind == "paired" else "two unpaired scores"
-    return (
-        f"with {basis}, n = {comparison.n:,} can detect a drop of "
-        f"{_points(comparison.detectable_drop)} (80% power)"
-    )
+def _sensitivity(figures: Comparison) -> str:
+    n = "" if figures.n is None else f" at n = {figures.n:,}"
+    if figures.mde is None:
+        return f"MDE: no drop{n} would be found in four runs of five"
+    return f"MDE {amount(figures.mde, figures.unit)}{n}"
 
 
-def _untested(comparison: Comparison) -> str:
-    if comparison.kind == "point":
-        return "point comparison only: the baseline states no n, so it cannot be tested"
-    return "it cannot be tested: one side has no standard error"
+def _untested(figures: Comparison) -> str:
+    if figures.kind == "point":
+        return "not tested: the baseline gives neither n nor standard error"
+    return "not tested: one side has no standard error"

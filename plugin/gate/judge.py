@@ -10,9 +10,9 @@ from .baseline_values import Baseline, BaselineBenchmark
 from .comparison import compare_composite, compare_point, compare_score
 from .decide import (
     DEFAULT_ALPHA,
-    DEFAULT_SUSPICIOUS_RISE,
     DEFAULT_TOLERANCE,
     Candidate,
+    Rules,
     decide,
 )
 from .verdict import Comparison, Verdict
@@ -46,7 +46,6 @@ def judge(
     *,
     tolerance: Mapping[str, float] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    suspicious_rise: float = DEFAULT_SUSPICIOUS_RISE,
     seed: int = 0,
 ) -> tuple[tuple[Verdict, ...], ...]:
     """The verdicts of each benchmark, in the order given; none for what the baseline lacks, and
@@ -59,7 +58,6 @@ def judge(
         tolerance: allowed drop by metric, as a fraction, and by `*` for all others. What is not
             named there has the baseline's own tolerance, or else the default of 1.0 %p.
         alpha: significance level of the whole gate.
-        suspicious_rise: a rise no smaller than this is `suspicious`.
     """
     given = tolerance or {}
     pairs = [
@@ -77,14 +75,13 @@ def judge(
             _compare(score, measured[place].table, held, level, seed),
             tolerance_of(score.metric, given, held),
             measured[place].primary,
-            measured[place].incomplete
-            or _lost(score, measured[place].table, held)
-            or score.reason * (score.value is None),
+            "incomplete" if (why := _unusable(score, measured[place], held)) else None,
+            why,
         )
         for place, score, held in pairs
     ]
     verdicts: list[list[Verdict]] = [[] for _ in measured]
-    decided = decide(candidates, alpha=alpha, suspicious_rise=suspicious_rise)
+    decided = decide(candidates, Rules(alpha))
     for (place, _, _), verdict in zip(pairs, decided, strict=True):
         verdicts[place].append(verdict)
     return tuple(tuple(each) for each in verdicts)
@@ -97,7 +94,6 @@ def judge_composite(
     baseline: Baseline,
     *,
     alpha: float = DEFAULT_ALPHA,
-    suspicious_rise: float = DEFAULT_SUSPICIOUS_RISE,
     tolerance: float = DEFAULT_TOLERANCE,
     seed: int = 0,
 ) -> Verdict | None:
@@ -137,8 +133,10 @@ def judge_composite(
         then = sum(weight * known[name] for name, weight in weights.items() if weight)
         comparison = compare_point(score.metric, score.value, then)
     incomplete = next((bench.incomplete for bench, _ in parts if bench.incomplete), "")
-    candidate = Candidate(score.metric, comparison, tolerance, False, incomplete)
-    return decide([candidate], alpha=alpha, suspicious_rise=suspicious_rise)[0]
+    candidate = Candidate(
+        score.metric, comparison, tolerance, False, "incomplete" if incomplete else None, incomplete
+    )
+    return decide([candidate], Rules(alpha))[0]
 
 
 def tolerance_of(metric: str, given: Mapping[str, float], held: BaselineBenchmark) -> float:
@@ -146,6 +144,11 @@ def tolerance_of(metric: str, given: Mapping[str, float], held: BaselineBenchmar
     if metric in given:
         return given[metric]
     return given.get("*", held.tolerance.get(metric, DEFAULT_TOLERANCE))
+
+
+def _unusable(score: Score, measured: Measured, held: BaselineBenchmark) -> str:
+    lost = _lost(score, measured.table, held)
+    return measured.incomplete or lost or score.reason * (score.value is None)
 
 
 def _lost(score: Score, table: SampleValues, held: BaselineBenchmark) -> str:

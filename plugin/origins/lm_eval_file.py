@@ -15,11 +15,10 @@ import numpy as np
 from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..errors import CkptbenchError
 from ..gate.numbers_file import read_lm_eval
+from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
 from .result import Result, SampleRow
 from .stated import read_object, run_of, stated_score, step_of
-
-_LOWER_IS_BETTER = ("perplexity", "bits_per_byte", "brier_score", "ter")
 
 
 def read_lm_eval_file(path: Path) -> Result:
@@ -41,13 +40,18 @@ def read_lm_eval_file(path: Path) -> Result:
     notes: list[str] = []
     for name, held in scores.items():
         task, _, metric = name.rpartition(" ")
-        falls = _falls(content, task, metric)
-        share = not falls and held.value is not None and 0 <= held.value <= 1
+        kind = known_metric(metric, higher_is_better=_direction(content, task, metric))
+        if kind.unit == "" and kind.higher_is_better:
+            kind = SHARE
         score = stated_score(
-            name, held.value, n=held.n, standard_error=held.standard_error, share=share
+            name, held.value, n=held.n, standard_error=held.standard_error, kind=kind
         )
-        if not share:
-            why = "lower is better" if falls else "it is no fraction from 0 to 1"
+        if score.higher_is_better is None:
+            why = (
+                "its values are no shares"
+                if kind.higher_is_better
+                else "its direction is not known"
+            )
             notes.append(f"{name} is shown and not compared: {why}")
         by_task[task].append(score)
     benchmarks = []
@@ -76,14 +80,13 @@ def stamp_of(path: Path) -> str:
     return path.stem.rpartition("_")[2]
 
 
-def _falls(content: Mapping[str, Any], task: str, metric: str) -> bool:
+def _direction(content: Mapping[str, Any], task: str, metric: str) -> bool | None:
+    """Whether more of a metric is better, as far as the file says."""
     name = metric.partition(",")[0]
     stated = content.get("higher_is_better")
     of_task = stated.get(task) if isinstance(stated, Mapping) else None
     rises = of_task.get(name) if isinstance(of_task, Mapping) else None
-    if isinstance(rises, bool):
-        return not rises
-    return any(part in name for part in _LOWER_IS_BETTER[:2]) or name in _LOWER_IS_BETTER[2:]
+    return rises if isinstance(rises, bool) else None
 
 
 def _members(content: Mapping[str, Any], scored: Collection[str]) -> set[str]:

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from ..errors import CkptbenchError
 from ..scores.intervals import normal_interval, proportion_standard_error, wilson_interval
+from ..scores.metric import SHARE, UNKNOWN, Metric
 from ..scores.score import Score
 
 NO_N = "n is not stated"
@@ -22,7 +23,7 @@ def stated_score(
     *,
     n: int | None = None,
     standard_error: float | None = None,
-    share: bool = True,
+    kind: Metric = SHARE,
 ) -> Score:
     """A score as far as a source states it.
 
@@ -34,18 +35,26 @@ def stated_score(
             has none.
         n: samples it was computed over; None where the source does not state it, which is kept
             as 0.
-        share: as in `Score`.
+        kind: what the metric means. A share outside of 0 to 1 is shown and not compared.
     """
-    count = n or 0
+    score = _stated(metric, value, n or 0, standard_error, kind.unit == "share")
+    impossible = kind.unit == "share" and value is not None and not 0 <= value <= 1
+    return score.of(UNKNOWN if impossible else kind)
+
+
+def _stated(
+    metric: str, value: float | None, count: int, standard_error: float | None, share: bool
+) -> Score:
+    share = share and value is not None and 0 <= value <= 1
     if value is None:
-        return Score(metric, None, count, count, reason="the source states no value", share=share)
+        return Score(metric, None, count, count, reason="the source states no value")
     if standard_error is not None:
         low, high = normal_interval(value, standard_error)
         interval = (max(low, 0.0), min(high, 1.0)) if share else (low, high)
-        return Score(metric, value, count, count, standard_error, interval, "normal", share=share)
+        return Score(metric, value, count, count, standard_error, interval, "normal")
     if not count or not share:
         reason = NO_N if not count else "its standard error is not stated"
-        return Score(metric, value, count, count, reason=reason, share=share)
+        return Score(metric, value, count, count, reason=reason)
     error = proportion_standard_error(value, count)
     return Score(metric, value, count, count, error, wilson_interval(value, count), "wilson")
 

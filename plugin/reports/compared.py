@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..curves.measurement import Measurement
 from ..curves.side_by_side import Average, SideBySide, Task
-from ..gate.verdict import Comparison, Verdict
+from ..gate.verdict import SEVERITY, Comparison, Verdict
 from ..samples import JSON
 from . import words
 from .columns import aligned, escaped, markdown_table
@@ -166,7 +166,7 @@ def _percent_change(before: float, difference: float) -> str:
 
 
 def _conclusions(compared: SideBySide) -> Iterator[str]:
-    for word in ("regressed", "incomplete", "inconclusive", "improved", "suspicious"):
+    for word in SEVERITY[:-2]:
         for task in compared.tasks:
             for verdict in task.verdicts:
                 if verdict.word == word and task.gated:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from ..gate.decide import Gate, fails
-from ..gate.verdict import Verdict
+from ..gate.decide import fails
+from ..gate.verdict import Gate, Verdict
 from ..results import CheckpointResult, Summary
 from . import words
 
@@ -63,15 +63,7 @@ def _inconclusive(summary: Summary) -> str:
     return "inconclusive: " + _told(summary, "inconclusive", _unseen)
 
 
-def _suspicious(summary: Summary) -> str:
-    told = _told(summary, "suspicious", _change)
-    return f"suspicious: {told}, and a broken scorer rises too: read some answers"
-
-
-_DOUBTS: tuple[tuple[str, Callable[[Summary], str]], ...] = (
-    ("inconclusive", _inconclusive),
-    ("suspicious", _suspicious),
-)
+_DOUBTS: tuple[tuple[str, Callable[[Summary], str]], ...] = (("inconclusive", _inconclusive),)
 
 
 def _incomplete(summary: Summary) -> str:
@@ -128,9 +120,9 @@ def _change(verdict: Verdict) -> str:
 
 def _unseen(verdict: Verdict) -> str:
     figures = verdict.comparison
-    if figures is None or figures.detectable_drop is None:
+    if figures is None or figures.mde is None:
         return _change(verdict)
-    return f"{_change(verdict)}, and only {words.size(figures.detectable_drop)} would be seen here"
+    return f"{_change(verdict)}, and only {words.size(figures.mde)} would be seen here"
 
 
 def _how_to_conclude(summary: Summary) -> str:
@@ -171,6 +163,6 @@ def _next(summary: Summary) -> str:
         return ""
     if "inconclusive" in verdicts:
         return "; " + _how_to_conclude(summary)
-    if "improved" in verdicts and "suspicious" not in verdicts:
+    if "improved" in verdicts:
         return "; --update-baseline makes this the baseline"
     return ""

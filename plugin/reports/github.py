@@ -24,7 +24,6 @@ _SEVERITY = {
     "regressed": "error",
     "incomplete": "warning",
     "inconclusive": "warning",
-    "suspicious": "warning",
 }
 
 

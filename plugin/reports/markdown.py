@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..curves.conclusions import Conclusions
+from ..gate.verdict import SEVERITY
 from ..origins.result import Result
 from . import words
 from .conclusion import conclude, gated_verdicts
@@ -18,7 +19,7 @@ SENTENCES_SHOWN = 5  # of what is concluded; the others are folded
 FLIPS_SHOWN = 20  # for each change of a checkpoint in a benchmark
 FIELD_CHARS = 240  # characters of a field
 _ROOM = 200  # characters kept for the last line, which says what was left out
-_DOUBTFUL = ("regressed", "incomplete", "inconclusive", "suspicious")
+_DOUBTFUL = SEVERITY[:5]
 
 
 def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:

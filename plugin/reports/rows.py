@@ -110,5 +110,5 @@ def _compared(figures: Comparison) -> tuple[str, str, str, str]:
         words.percent(figures.baseline),
         words.points(figures.difference),
         words.points_interval(figures.interval),
-        words.size(figures.detectable_drop),
+        words.size(figures.mde),
     )

@@ -37,7 +37,6 @@ _BY_VERDICT: Mapping[str, Mapping[str, bool]] = {
     "regressed": _RED,
     "incomplete": _RED,
     "inconclusive": _YELLOW,
-    "suspicious": _YELLOW,
     "improved": _GREEN,
 }
 _BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED}

@@ -19,7 +19,8 @@ from .intervals import (
     t_interval,
     wilson_interval,
 )
-from .reducers import Named, observed_by, perplexities_of
+from .metric import UNKNOWN
+from .reducers import Named, kinds_of, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
 
 
@@ -71,8 +72,9 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
         values[row] = reducer.reduce([rows[trial] for trial in sorted(rows)])
     clusters = tuple(cluster_of[name] for name in samples)
     perplexities = perplexities_of(reducer, benchmark)
+    kinds = kinds_of(reducer, benchmark)
     by_name = isinstance(reducer, Named)
-    return SampleValues(metrics, samples, clusters, values, perplexities, by_name)
+    return SampleValues(metrics, samples, clusters, values, perplexities, by_name, kinds)
 
 
 def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
@@ -103,9 +105,26 @@ def fold(table: SampleValues) -> tuple[Score, ...]:
     """
     groups = partition(table.clusters)
     return tuple(
-        _column(table, metric, table.values[:, column], groups)
+        _with_meaning(_column(table, metric, table.values[:, column], groups), table, column)
         for column, metric in enumerate(table.metrics)
     )
+
+
+def _with_meaning(score: Score, table: SampleValues, column: int) -> Score:
+    """With what the benchmark declares of the metric; a value that cannot be one is named.
+
+    The unit is never guessed from values: a share of 27 is a scorer that counts otherwise.
+    """
+    kind = table.kind(score.metric)
+    if kind.unit == "share":
+        values = table.values[:, column]
+        held = values[np.isfinite(values)]
+        if len(held) and (held.min() < 0 or held.max() > 1):
+            why = f"values from {held.min():.4g} to {held.max():.4g} are no shares; not gated"
+            return replace(score.of(UNKNOWN), reason=score.reason or why)
+    if score.reason and score.value is not None and table.by_name and score.n < len(table.samples):
+        return replace(score.of(kind), gated=False)
+    return score.of(kind)
 
 
 def _column(
@@ -119,7 +138,7 @@ def _column(
     clusters = [name for name, has in zip(table.clusters, held, strict=True) if has]
     score = _score(metric, values[held], partition(clusters))
     remark = f"of the {score.n:,} of {len(values):,} samples that have one; not gated"
-    return replace(score, reason=remark, share=False)
+    return replace(score, reason=remark)
 
 
 def _score(metric: str, values: NDArray[np.float64], groups: Partition) -> Score:
@@ -135,8 +154,7 @@ def _score(metric: str, values: NDArray[np.float64], groups: Partition) -> Score
     standard_error = cluster_standard_error(values, groups)
     interval, method = _interval(value, standard_error, values, groups)
     reason = "" if standard_error is not None else "one cluster has no standard error"
-    share = bool(values.min() >= 0 and values.max() <= 1)
-    return Score(metric, value, n, groups.clusters, standard_error, interval, method, reason, share)
+    return Score(metric, value, n, groups.clusters, standard_error, interval, method, reason)
 
 
 def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -> Score:
@@ -147,7 +165,7 @@ def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -
     """
     of_mean = _score(metric, logprobs, groups)
     if of_mean.value is None:
-        return replace(of_mean, share=False)
+        return of_mean
     value = exp(-of_mean.value)
     error = of_mean.standard_error
     interval = None
@@ -160,7 +178,6 @@ def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -
         standard_error=None if error is None else error * value,
         interval=interval,
         method="log-cluster-t" if interval else "",
-        share=False,
     )
 
 

@@ -11,6 +11,7 @@ from math import comb, fsum
 from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import CkptbenchError
+from .metric import PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
 
 if TYPE_CHECKING:
@@ -109,9 +110,13 @@ class Mean:
 
     Attributes:
         name: name of the metric; the benchmark's own name when it is None.
+        unit: of the values; see `metric.Unit`.
+        higher_is_better: None: the metric is shown and not compared.
     """
 
     name: str | None = None
+    unit: Unit = "share"
+    higher_is_better: bool | None = True
     takes_k: ClassVar[bool] = False
     several_trials: ClassVar[bool] = False
 
@@ -128,6 +133,10 @@ class Mean:
         """The one metric's name."""
         return (self.name or benchmark,)
 
+    def kinds(self, benchmark: str) -> dict[str, Metric]:
+        """What the metric means, as it was declared."""
+        return {self.name or benchmark: Metric(self.unit, self.higher_is_better)}
+
     def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
         """The mean, or None when there is no trial."""
         return (_mean([value for (value,) in trials]) if trials else None,)
@@ -142,11 +151,17 @@ class Named:
         decides: the name whose value 1.0 means that an item passes; empty where none does.
         corpus: names of metrics that no single sample has a value of, such as a perplexity: who
             made the benchmark makes them of all answers at the end.
+        falls: names of values of which less is better.
+        rises: names of values of which more is better; of the others a table of names decides.
+        ungated: names that are shown and compared, and gated only on request.
     """
 
     names: tuple[str, ...]
     decides: str = ""
     corpus: tuple[str, ...] = ()
+    falls: tuple[str, ...] = ()
+    rises: tuple[str, ...] = ()
+    ungated: tuple[str, ...] = ()
     takes_k: ClassVar[bool] = False
     several_trials: ClassVar[bool] = False
 
@@ -162,6 +177,18 @@ class Named:
     def metrics(self, benchmark: str) -> tuple[str, ...]:
         """`gsm8k exact_match,strict-match` for benchmark `gsm8k`."""
         return tuple(f"{benchmark} {name}" for name in self.names)
+
+    def kinds(self, benchmark: str) -> dict[str, Metric]:
+        """What each metric means: its direction as it was given, its unit by its name."""
+        found = {}
+        for name in (*self.names, *self.corpus):
+            better = name in self.rises or (False if name in self.falls else None)
+            kind = known_metric(name, higher_is_better=better)
+            if kind.unit == "" and better:
+                kind = SHARE
+            gated = kind.higher_is_better is not None and name not in self.ungated
+            found[f"{benchmark} {name}"] = replace(kind, gated=gated)
+        return found
 
     def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
         """The mean over the trials of each value; None for each when there is no trial."""
@@ -199,6 +226,10 @@ class FirstChoice:
         """The metrics whose values are log likelihoods; see `SampleValues`."""
         return (f"{benchmark}_perplexity",)
 
+    def kinds(self, benchmark: str) -> dict[str, Metric]:
+        """The perplexity is no share."""
+        return {f"{benchmark}_perplexity": PERPLEXITY}
+
     def observe(self, response: Likelihood) -> tuple[float, ...]:
         """What is read from a response beside the function's word, named in `observed`."""
         return (response.logprob,)
@@ -220,6 +251,11 @@ def perplexities_of(reducer: Reducer, benchmark: str) -> tuple[str, ...]:
     return tuple(reducer.perplexities(benchmark)) if hasattr(reducer, "perplexities") else ()
 
 
+def kinds_of(reducer: Reducer, benchmark: str) -> dict[str, Metric]:
+    """What a reducer's metrics mean; one that is not there is a share, more of which is better."""
+    return dict(reducer.kinds(benchmark)) if hasattr(reducer, "kinds") else {}
+
+
 def value_names(reducer: Reducer, benchmark: str) -> tuple[str, ...]:
     """Names of the values of one trial's outcome, in their order."""
     observed = observed_by(reducer)
@@ -237,9 +273,20 @@ def pass_at_k(*ks: int) -> Reducer:
     return PassAtK(ks or (1, 5, 10))
 
 
-def mean(metric_name: str | None = None) -> Reducer:
-    """The mean of a graded or 0/1 value, under the benchmark's name or the given one."""
-    return Mean(metric_name)
+def mean(
+    metric_name: str | None = None,
+    *,
+    unit: Unit = "share",
+    higher_is_better: bool | None = True,
+) -> Reducer:
+    """The mean of a graded or 0/1 value, under the benchmark's name or the given one.
+
+    Args:
+        unit: of the values: `share` (0 to 1), `points` (0 to 100), `bits_per_byte`, `nats`,
+            `seconds`, or empty for any other.
+        higher_is_better: None: it is shown and not compared.
+    """
+    return Mean(metric_name, unit, higher_is_better)
 
 
 def first_choice() -> Reducer:

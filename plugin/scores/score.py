@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
+
+from .metric import SHARE, Metric, Unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +27,9 @@ class Score:
         method: how the interval was made: `wilson`, `cluster-t`, `cluster-bootstrap`, or
             `log-cluster-t` (of the mean logarithm).
         reason: why `value`, or else `standard_error`, is None; empty otherwise.
-        share: whether `value` is a fraction between 0 and 1, more of which is better. Any other
-            number, such as a perplexity, is shown as it is and never compared by the gate.
+        unit: of `value`; see `metric.Unit`.
+        higher_is_better: None when not known: the metric is shown and not compared.
+        gated: whether it is gated unless `--gate-on` says otherwise.
     """
 
     metric: str
@@ -37,7 +40,20 @@ class Score:
     interval: tuple[float, float] | None = None
     method: str = ""
     reason: str = ""
-    share: bool = True
+    unit: Unit = "share"
+    higher_is_better: bool | None = True
+    gated: bool = True
+
+    @property
+    def share(self) -> bool:
+        """Whether `value` is a fraction between 0 and 1."""
+        return self.unit == "share"
+
+    def of(self, metric: Metric) -> Score:
+        """The same number with a metric's meaning."""
+        return replace(
+            self, unit=metric.unit, higher_is_better=metric.higher_is_better, gated=metric.gated
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,7 @@ class SampleValues:
         values: float64 `[n, m]`; a sample's value of a metric, NaN where it does not exist.
         perplexities: metrics whose values are natural-log likelihoods `x`; their score is
             `exp(-mean(x))`.
+        kinds: what the metrics mean; one that is not there is a share, more of which is better.
         by_name: whether the benchmark names the values that it gives for a sample: then one
             without a value of some metric is none of that metric's.
     """
@@ -61,6 +78,11 @@ class SampleValues:
     values: NDArray[np.float64]
     perplexities: tuple[str, ...] = ()
     by_name: bool = False
+    kinds: Mapping[str, Metric] = field(default_factory=dict)
+
+    def kind(self, metric: str) -> Metric:
+        """What a metric means."""
+        return self.kinds.get(metric, SHARE)
 
 
 class Reducer(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..gate.verdict import SEVERITY
 from ..origins.stated import step_of
 from ..reports.conclusion import conclude
 from ..results import CheckpointResult, Summary
@@ -187,7 +188,7 @@ def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: in
 
 
 # The word of several verdicts is the one that somebody must see first.
-_GRAVEST_FIRST = ("incomplete", "regressed", "inconclusive", "suspicious", "improved", "unchanged")
+_GRAVEST_FIRST = SEVERITY
 
 
 def _verdict(checkpoints: Iterable[CheckpointResult]) -> str:

@@ -115,7 +115,7 @@ def test_what_can_be_seen_is_that_of_the_test_that_is_made(asked: Make) -> None:
     among = compare("real@1", b, a, SETTINGS, choices=19)
     assert alone is not None
     assert among is not None
-    assert (alone.detectable_drop or 0) < (among.detectable_drop or 0)
+    assert (alone.mde or 0) < (among.mde or 0)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def compared(difference: float, *, p_worse: float = 0.4, p_value: float = 0.8) -
         won=24,
         p_value=p_value,
         p_worse=p_worse,
-        detectable_drop=0.0187,
+        mde=0.0187,
     )
 
 

@@ -152,11 +152,11 @@ def test_the_detectable_drop_is_that_of_the_first_step_of_holm() -> None:
     assert alone.comparison is not None
     assert among.comparison is not None
     # Two gated metrics: 0.025 needs five losses, as 0.05 / 3 does.
-    assert alone.comparison.detectable_drop == among.comparison.detectable_drop
+    assert alone.comparison.mde == among.comparison.mde
     ((single,),) = judge([LAMBADA], as_baseline(LAMBADA))
     assert single.comparison is not None
-    assert single.comparison.detectable_drop == pytest.approx(5.515 / N, rel=1e-3)
-    assert among.comparison.detectable_drop == pytest.approx(6.721 / N, rel=1e-3)
+    assert single.comparison.mde == pytest.approx(5.515 / N, rel=1e-3)
+    assert among.comparison.mde == pytest.approx(6.721 / N, rel=1e-3)
 
 
 # Tolerance

@@ -47,7 +47,7 @@ def paired(metric: str, current: float, baseline: float, **others: Any) -> Compa
         "won": 3,
         "p_value": 0.0352,
         "p_worse": 0.0106,
-        "detectable_drop": 0.0241,
+        "mde": 0.0241,
     }
     return Comparison(metric, "paired", current, baseline, difference=difference, **known | others)
 
