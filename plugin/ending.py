@@ -19,13 +19,14 @@ from .gate.baseline_file import write as write_baseline
 from .gate.decide import fails
 from .gate.verdict import Gate
 from .outcomes import Recorded
-from .reports.conclusion import gated_verdicts
+from .reports.conclusion import gated_verdicts, nothing_compared
 from .reports.environment import describe_environment, hide_secrets
 from .reports.files import safe_name, sample_line, write_reports, write_samples
 from .reports.lm_eval_shape import task_results
 from .reports.plain import pretty
 from .reports.problems_csv import write_problems
 from .results import Given, Summary
+from .scope import scope_of
 from .scores.reducers import value_names
 from .scores.registry import reducer_of
 from .store import RunStore
@@ -86,6 +87,7 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
         created=bench.started_iso,
         version=__version__,
         amend=bench.amend,
+        scope=scope_of(bench.config, bench.options),
     )
     summary = Summary(
         run_id=bench.options.run_id,
@@ -107,6 +109,7 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
         # Whoever writes a new baseline has accepted what the old one says of this run.
         gate: Gate = "off" if summary.baseline_written else bench.options.gate  # type: ignore[assignment]
         failed = others_failed or bool(refusal) or fails(verdicts, gate, summary.complete)
+        failed |= gate != "off" and nothing_compared(summary)
         summary = replace(summary, exit_status=int(failed))
     outcomes = bench.outcomes.by_nodeid
     write_files(bench.run_folder, bench.store, outcomes, folded, summary, bench.official)

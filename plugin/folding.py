@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .gate.baseline import (
+    FORMAT,
     Baseline,
     BaselineComposite,
     baseline_benchmark,
     protocol_note,
     settings_note,
-    unmatched_metrics,
 )
-from .gate.judge import Measured, judge, judge_composite
+from .gate.decide import Rules
+from .gate.evaluate import Evaluation, Measured, Scope, evaluate, evaluate_composite
 from .gate.verdict import Verdict
 from .options import Options
 from .outcomes import Recorded
@@ -30,9 +31,17 @@ from .results import (
 )
 from .samples import content_hash
 from .scores.composite import DEFAULT_WEIGHTS, composite
-from .scores.fold import TrialValue, fold, only, tabulate, trials_per_sample
+from .scores.fold import (
+    TrialValue,
+    fold,
+    impossible,
+    only,
+    tabulate,
+    trials_per_sample,
+    without,
+)
 from .scores.registry import reducer_of
-from .scores.score import SampleValues
+from .scores.score import SampleValues, Score
 from .store import PlannedItem, RunStore
 from .sweep.subjects import subjects
 
@@ -54,8 +63,10 @@ class _GroupFold:
     reasons: dict[str, str] = field(default_factory=dict)
     nodeids: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    most_trials: int = 1
 
     def take(self, item: PlannedItem, recorded: Recorded) -> None:
+        self.most_trials = max(self.most_trials, item.trial + 1)
         before = self.statuses.get(item.sample, "passed")
         worst = min(before, recorded.status, key=_WORST_FIRST.index)
         self.statuses[item.sample] = worst
@@ -109,6 +120,7 @@ def fold_run(
     created: str,
     version: str,
     amend: Callable[[CheckpointResult], CheckpointResult] | None = None,
+    scope: Scope | None = None,
 ) -> FoldedRun:
     """Fold a run's outcomes into scores and verdicts.
 
@@ -118,6 +130,7 @@ def fold_run(
         created: ISO 8601 time, for the baselines made.
         version: of ckptbench, likewise.
         amend: makes a checkpoint's result what other code says of its answers.
+        scope: what the user asked the gate to look at.
     """
     groups = [_GroupFold(facts) for facts in store.groups()]
     for item in store.plan():
@@ -130,9 +143,33 @@ def fold_run(
             by_checkpoint[group.facts["checkpoint"]].append(number)
     results, baselines, notes = [], {}, []
     said_of: dict[str, list[str]] = {}
-    for name, numbers in by_checkpoint.items():
-        folded = _Checkpoint(name, [groups[n] for n in numbers], [work.get(n) for n in numbers])
-        result = folded.result(engines.get(name, {}), options, baseline)
+    rules = Rules(options.alpha, options.must_see)
+    scope = scope or Scope(tolerance=options.tolerance, gate_on=frozenset(options.gate_on))
+    folds = [
+        _Checkpoint(name, [groups[n] for n in numbers], [work.get(n) for n in numbers])
+        for name, numbers in by_checkpoint.items()
+    ]
+    measured = [folded.measured for folded in folds]
+    if baseline is None:
+        evaluations = [Evaluation(((),) * len(each)) for each in measured]
+    else:
+        evaluations = list(
+            evaluate(measured, baseline, rules=rules, scope=scope, seed=options.seed)
+        )
+    for folded, evaluation in zip(folds, evaluations, strict=True):
+        name = folded.name
+        verdict = None
+        if baseline is not None and folded.composite is not None:
+            verdict = evaluate_composite(
+                folded.composite,
+                DEFAULT_WEIGHTS,
+                folded.measured,
+                baseline,
+                rules=rules,
+                scope=scope,
+                seed=options.seed,
+            )
+        result = folded.result(engines.get(name, {}), options, baseline, evaluation, verdict)
         result = result if amend is None else amend(result)
         results.append(result)
         for note in engines.get(name, {}).get("notes", []):
@@ -157,59 +194,81 @@ class _Checkpoint:
         self.name = name
         self.groups = groups
         self.work = [entry or (0.0, 0, 0) for entry in work]
-        self.tables = [
+        self.notes: list[str] = []
+        tables = [
             only(
                 tabulate(g.trials, reducer_of(g.facts["reducer"]), g.facts["benchmark"]),
                 g.facts.get("metrics"),
             )
             for g in groups
         ]
+        self.unavailable = [
+            impossible(reducer_of(g.facts["reducer"]), g.facts["benchmark"], g.most_trials)
+            for g in groups
+        ]
+        self.tables = [
+            without(table, names) for table, names in zip(tables, self.unavailable, strict=True)
+        ]
         self.scores = [fold(table) for table in self.tables]
         self.coverages = [
             g.coverage(len(t.samples)) for g, t in zip(groups, self.tables, strict=True)
         ]
-        self.notes: list[str] = []
-
-    def result(
-        self, engine: Mapping[str, Any], options: Options, baseline: Baseline | None
-    ) -> CheckpointResult:
-        measured = [
+        self.measured = tuple(
             Measured(
                 g.facts["benchmark"],
                 g.facts["protocol"],
                 g.facts["primary"],
                 table,
                 scores,
-                why_incomplete(coverage),
+                coverage.missing,
+                frozenset(g.statuses),
+                g.facts.get("identity", {}),
+                unavailable,
             )
-            for g, table, scores, coverage in zip(
-                self.groups, self.tables, self.scores, self.coverages, strict=True
+            for g, table, scores, coverage, unavailable in zip(
+                groups, self.tables, self.scores, self.coverages, self.unavailable, strict=True
             )
-        ]
-        verdicts = self._verdicts(measured, options, baseline)
+        )
+        self.composite = self._made_composite()
+
+    def result(
+        self,
+        engine: Mapping[str, Any],
+        options: Options,
+        baseline: Baseline | None,
+        evaluation: Evaluation,
+        verdict: Verdict | None,
+    ) -> CheckpointResult:
         # What a group adds to the engine's: how long its programs may run, say.
         settings = {
             name: value
             for source in (engine, *(group.facts for group in self.groups))
             for name, value in source.get("settings", {}).items()
         }
-        self._note_uneven_trials()
+        self._note_trials()
+        self.notes += evaluation.notes
         if baseline is not None:
-            self._note_comparison(measured, settings, baseline)
+            self.notes += filter(None, [protocol_note(baseline), settings_note(baseline, settings)])
+        composite = self.composite
         return CheckpointResult(
             name=self.name,
             spec=self.groups[0].facts["spec"],
             fingerprint=engine.get("fingerprint", ""),
             settings=settings,
             benchmarks=tuple(
-                self._benchmark(place, measured[place], verdicts[place], baseline)
+                self._benchmark(place, self.measured[place], evaluation.verdicts[place], baseline)
                 for place in range(len(self.groups))
             ),
-            composite=self._composite(measured, options, baseline),
+            composite=None
+            if composite is None
+            else CompositeResult(DEFAULT_WEIGHTS, composite, verdict),
             baseline=str(options.baseline) if baseline is not None else "",
             seconds=sum(seconds for seconds, _, _ in self.work),
             asked=sum(asked for _, asked, _ in self.work),
             reused=sum(reused for _, _, reused in self.work),
+            missing=evaluation.missing,
+            in_baseline=evaluation.in_baseline,
+            compared=evaluation.compared,
             **self._place_in_training(engine.get("facts", {}), options.steps_per_epoch),
         )
 
@@ -235,41 +294,17 @@ class _Checkpoint:
             "facts": {n: v for n, v in facts.items() if n not in ("step", "epoch")},
         }
 
-    def _note_uneven_trials(self) -> None:
-        for group in self.groups:
+    def _note_trials(self) -> None:
+        for group, unavailable in zip(self.groups, self.unavailable, strict=True):
             fewest, most = trials_per_sample(group.trials) or (0, 0)
             if fewest != most:
                 self.notes.append(f"{group.facts['protocol']}: {fewest} to {most} trials a sample")
-
-    def _verdicts(
-        self, measured: Sequence[Measured], options: Options, baseline: Baseline | None
-    ) -> list[tuple[Verdict, ...]]:
-        if baseline is None:
-            return [()] * len(measured)
-        # Bare numbers name no protocol: they can only speak of the ones that are gated.
-        compared = [p for p, m in enumerate(measured) if m.primary or not baseline.bare]
-        judged = judge(
-            [measured[place] for place in compared],
-            baseline,
-            tolerance=options.tolerance,
-            alpha=options.alpha,
-            seed=options.seed,
-        )
-        found: list[tuple[Verdict, ...]] = [()] * len(measured)
-        for place, verdicts in zip(compared, judged, strict=True):
-            found[place] = verdicts
-        return found
-
-    def _note_comparison(
-        self, measured: Sequence[Measured], settings: Mapping[str, Any], baseline: Baseline
-    ) -> None:
-        known = [metric for bench in measured for metric in bench.table.metrics]
-        unmatched = unmatched_metrics(baseline, known)
-        if unmatched:
-            self.notes.append(
-                f"the baseline also holds {', '.join(unmatched)}, which this run did not measure"
-            )
-        self.notes += filter(None, [protocol_note(baseline), settings_note(baseline, settings)])
+            if unavailable:
+                drawn = "1 trial" if group.most_trials == 1 else f"{group.most_trials} trials"
+                self.notes.append(
+                    f"{group.facts['protocol']}: {', '.join(unavailable)} need more than {drawn} "
+                    "a sample (--num-samples)"
+                )
 
     def _benchmark(
         self,
@@ -293,27 +328,20 @@ class _Checkpoint:
             coverage=self.coverages[place],
             scores=measured.scores,
             verdicts=verdicts,
-            flips=_flips(measured, group.nodeids, baseline),
+            flips=_flips(measured, group.nodeids, verdicts, baseline),
             errors=tuple(group.errors[:ERRORS_KEPT]),
             seconds=self.work[place][0],
             given={name: Given(**given) for name, given in facts.get("asked", {}).items()},
+            reducer=facts["reducer"],
+            settings=measured.settings,
         )
 
-    def _composite(
-        self, measured: Sequence[Measured], options: Options, baseline: Baseline | None
-    ) -> CompositeResult | None:
-        gated = [bench for bench in measured if bench.primary]
+    def _made_composite(self) -> Score | None:
+        gated = [bench for bench in self.measured if bench.primary]
         parts = {score.metric: score for bench in gated for score in bench.scores}
         if parts.keys().isdisjoint(DEFAULT_WEIGHTS):
             return None
-        tables = [bench.table for bench in gated]
-        score = composite(parts, DEFAULT_WEIGHTS, tables, seed=options.seed)
-        verdict = None
-        if baseline is not None:
-            verdict = judge_composite(
-                score, DEFAULT_WEIGHTS, measured, baseline, alpha=options.alpha, seed=options.seed
-            )
-        return CompositeResult(DEFAULT_WEIGHTS, score, verdict)
+        return composite(parts, DEFAULT_WEIGHTS, [bench.table for bench in gated])
 
     def as_baseline(
         self, result: CheckpointResult, options: Options, created: str, version: str
@@ -335,6 +363,7 @@ class _Checkpoint:
                     for metric, allowed in options.tolerance.items()
                     if metric in table.metrics
                 },
+                settings=bench.settings,
             )
             for bench, table in zip(result.benchmarks, self.tables, strict=False)
         }
@@ -342,7 +371,7 @@ class _Checkpoint:
         if result.composite is not None:
             whole = BaselineComposite(result.composite.weights, result.composite.score.value)
         return Baseline(
-            format="ckptbench.baseline/1",
+            format=FORMAT,
             checkpoint=result.name,
             fingerprint=result.fingerprint,
             settings=result.settings,
@@ -353,22 +382,21 @@ class _Checkpoint:
         )
 
 
-def why_incomplete(coverage: Coverage) -> str:
-    """What a coverage lacks: `3 of 1,600 samples are errors`; empty when it is complete."""
-    parts = []
-    if coverage.errors:
-        parts.append(f"{coverage.errors:,} of {coverage.planned:,} samples are errors")
-    if coverage.not_run:
-        parts.append(f"{coverage.not_run:,} of {coverage.planned:,} samples were not run")
-    return ", ".join(parts)
-
-
 def _flips(
-    measured: Measured, nodeids: Mapping[str, str], baseline: Baseline | None
+    measured: Measured,
+    nodeids: Mapping[str, str],
+    verdicts: tuple[Verdict, ...],
+    baseline: Baseline | None,
 ) -> tuple[Flip, ...]:
-    """Samples whose value of the first metric differs from the baseline's, lost ones first."""
+    """Samples whose value of the first metric differs from the baseline's, lost ones first.
+
+    None where the metric was not compared.
+    """
     held = baseline.find(measured.protocol) if baseline is not None else None
     if held is None or not measured.table.metrics:
+        return ()
+    first = measured.table.metrics[0]
+    if not any(v.metric == first and v.comparison is not None for v in verdicts):
         return ()
     then = held.column(measured.table.metrics[0])
     now = _column(measured.table, 0)

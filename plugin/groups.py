@@ -7,6 +7,7 @@ values and the engine that answers them.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ from .judging import Outcome, judge
 from .protocol import Asking, Protocol
 from .results import DatasetInfo, Scalar
 from .runlog import LOG
-from .samples import Failed, Response, Sample, Skipped
+from .samples import Failed, Generate, Response, Sample, Several, Skipped
 from .scores.reducers import Named, observed_by, value_names
 from .scores.registry import spec_of
 from .scores.score import Reducer
@@ -226,9 +227,42 @@ class Group:
         """What a request of this group depends on beside the sample."""
         return replace(self.sampling, top=max(self.reducer.ks, default=1), trial=trial)
 
-    def facts(self) -> dict[str, Any]:
-        """What whoever folds the outcomes must know, as JSON values."""
+    def identity(self, sample: Sample) -> dict[str, Scalar]:
+        """The settings that decide what is measured beside the samples; see `gate.identity`.
+
+        Args:
+            sample: one of the group's: its request shows how answers are generated.
+        """
+        found: dict[str, Scalar] = dict(self.settings)
+        if self.asked.num_fewshot is not None:
+            found["num_fewshot"] = self.asked.num_fewshot
+        try:
+            request = self.protocol.ask(sample, self.asking(0))
+        except Exception:
+            return found  # the sample's own error, reported when it is asked
+        parts = request.parts if isinstance(request, Several) else (request,)
+        generated = next((part for part in parts if isinstance(part, Generate)), None)
+        if generated is None:
+            return found
+        found |= {
+            "temperature": generated.temperature,
+            "max_tokens": generated.max_tokens,
+            "stop": json.dumps(sorted(generated.stop), ensure_ascii=False),
+            "chat": generated.chat,
+        }
+        # Greedy answers do not depend on it.
+        if generated.temperature:
+            found["top_p"] = generated.top_p
+        return found
+
+    def facts(self, sample: Sample | None = None) -> dict[str, Any]:
+        """What whoever folds the outcomes must know, as JSON values.
+
+        Args:
+            sample: one of those that are asked; None where none is.
+        """
         return {
+            "identity": self.identity(sample) if sample is not None else {},
             "checkpoint": self.checkpoint_name,
             "spec": self.checkpoint.spec if self.checkpoint else "",
             "run": self.checkpoint.run if self.checkpoint else "",

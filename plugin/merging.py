@@ -26,7 +26,7 @@ from .option_list import OPTIONS
 from .options import Options
 from .outcomes import Recorded
 from .parts import GroupKey, Part, check, group_key, open_part
-from .reports.conclusion import gated_verdicts
+from .reports.conclusion import gated_verdicts, nothing_compared
 from .reports.words import counted, listed
 from .results import Summary
 from .store import PlannedItem, RunStore
@@ -217,6 +217,7 @@ def _conclude(
     )
     verdicts = [verdict for _, verdict in gated_verdicts(summary)]
     failed = fails(verdicts, options.gate, complete)  # type: ignore[arg-type]
+    failed |= options.gate != "off" and nothing_compared(summary)
     summary = replace(summary, exit_status=int(failed))
     write_files(output, store, outcomes, folded, summary, carrying.official)
     return MergedRun(summary, merged.twice, missing)

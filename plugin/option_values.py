@@ -188,8 +188,11 @@ def _pairs(text: str, what: str) -> list[tuple[str, str]]:
 
 
 def tolerances(text: str) -> dict[str, float]:
-    """`real@1=1.0,pass@1=2.0` in %p as fractions by metric; a bare number is for every metric."""
-    what = "METRIC=POINTS[,...] in %p such as real@1=1.0, or one number for every metric"
+    """`real@1=1.0,pass@1=2.0` in percentage points as fractions by metric.
+
+    A bare number is for every metric. Of a metric that is no share the number is in its own unit.
+    """
+    what = "METRIC=POINTS[,...] such as real@1=1.0, or one number of percentage points for all"
     try:
         pairs = [("*", text)] if "=" not in text else _pairs(text, what)
         allowed = {name: float(value) / 100 for name, value in pairs}
@@ -198,6 +201,23 @@ def tolerances(text: str) -> dict[str, float]:
     if any(not 0 <= value <= 1 for value in allowed.values()):
         raise _expected(what, text)
     return allowed
+
+
+def percentage_points(text: str) -> float:
+    """`5` in percentage points as the fraction 0.05."""
+    what = "percentage points above 0 up to 100, such as 5"
+    try:
+        value = float(text)
+    except ValueError:
+        raise _expected(what, text) from None
+    if not 0 < value <= 100:
+        raise _expected(what, text)
+    return value / 100
+
+
+def settings_names(text: str) -> tuple[str, ...]:
+    """`temperature,max-tokens` as names of settings."""
+    return tuple(name.replace("-", "_") for name in names(text))
 
 
 def ks(text: str) -> dict[str, tuple[int, ...]]:

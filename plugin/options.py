@@ -51,6 +51,9 @@ class Options:
     gate: str
     tolerance: Mapping[str, float]
     alpha: float
+    must_see: float
+    gate_on: tuple[str, ...]
+    allow_mismatch: tuple[str, ...]
     seq_len: int | None
     limit: int | float | None
     seed: int
@@ -189,6 +192,10 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         raise CkptbenchError(
             "--update-baseline needs the file to write", remedy="add --baseline=FILE"
         )
+    if values["allow_mismatch"]:
+        from .gate.identity import check_allowed
+
+        check_allowed(values["allow_mismatch"])
     _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
     _same(values, sources, "max_length", "seq_len", lambda number: number)
     if values["eval_config"] is not None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .gate.verdict import Verdict
 from .scores.score import Score
 
 Scalar = str | int | float | bool | None
 
-SUMMARY_FORMAT = "ckptbench.summary/1"
+SUMMARY_FORMAT = "ckptbench.summary/2"
+OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)
 # How the protocol of a group of tasks is named, with their number behind it.
 GROUP_WAY = "group-of-"
 
@@ -62,6 +64,16 @@ class Coverage:
         """Whether nothing is missing but what the protocol's rule left out."""
         return not self.errors and not self.not_run
 
+    @property
+    def missing(self) -> str:
+        """What it lacks: `3 of 1,600 samples are errors`; empty when it is complete."""
+        parts = []
+        if self.errors:
+            parts.append(f"{self.errors:,} of {self.planned:,} samples are errors")
+        if self.not_run:
+            parts.append(f"{self.not_run:,} of {self.planned:,} samples were not run")
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Flip:
@@ -103,6 +115,8 @@ class BenchmarkResult:
         errors: one line for each of the first errors: the item and its reason.
         seconds: time spent answering, added over the workers that did.
         given: settings of this benchmark that are no defaults, such as `limit`.
+        reducer: what folds the trials of a sample, as `scores.registry.spec_of` writes it.
+        settings: what decides what is measured, such as the temperature; see `gate.identity`.
     """
 
     benchmark: str
@@ -116,6 +130,8 @@ class BenchmarkResult:
     errors: tuple[str, ...] = ()
     seconds: float = 0.0
     given: Mapping[str, Given] = field(default_factory=dict)
+    reducer: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
     def is_group(self) -> bool:
@@ -155,6 +171,9 @@ class CheckpointResult:
         step: optimizer steps it was trained for; None where nothing states them.
         epoch: passes over the training data it was trained for; likewise.
         facts: what else the checkpoint states of its training, such as `val_loss`.
+        missing: verdicts on gated metrics of the baseline that no benchmark of the run has.
+        in_baseline: gated metrics of the baseline.
+        compared: those of them that were compared.
     """
 
     name: str
@@ -171,6 +190,9 @@ class CheckpointResult:
     step: int | None = None
     epoch: float | None = None
     facts: Mapping[str, Scalar] = field(default_factory=dict)
+    missing: tuple[Verdict, ...] = ()
+    in_baseline: int = 0
+    compared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,25 +257,25 @@ class BenchSession:
         return self.workers if planning.home_of(number, self.workers) == home else 0
 
     def check_baseline(self) -> None:
-        """Refuse to compare two protocols of one benchmark, before anything is asked.
+        """Refuse names of metrics that no benchmark has, before anything is asked.
 
         Raises:
-            CkptbenchError: naming both protocols.
+            CkptbenchError: see `gate.names`.
         """
-        if self.baseline is None or self.options.update_baseline:
-            return
-        from .gate.baseline import check_protocol
+        from .gate.names import MetricNames
 
-        for facts in self.store.groups():
-            if facts["primary"]:
-                check_protocol(self.baseline, facts["benchmark"], facts["protocol"])
+        known = MetricNames.of(self.store.groups())
+        known.check_options(self.config, self.options)
+        if self.baseline is not None and not self.options.update_baseline:
+            known.check_numbers(self.baseline, str(self.options.baseline))
 
     def _keep_plan(self, items: list[pytest.Item]) -> None:
         planned = [item for item in items if isinstance(item, SampleItem)]
+        first = {item.group.index: item.sample for item in reversed(planned)}
         self.store.write_plan(
             self.token,
             list(dict.fromkeys(self.notes)),
-            [group.facts() for group in self.groups],
+            [group.facts(first.get(group.index)) for group in self.groups],
             (
                 PlannedItem(
                     i.position,

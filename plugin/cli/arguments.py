@@ -20,10 +20,37 @@ def add_tolerance_and_alpha(command: argparse.ArgumentParser) -> None:
         type=tolerances,
         default={},
         metavar="METRIC=POINTS[,...]",
-        help="change in %%p that matters, for every metric or by metric (default 1.0)",
+        help="worsening allowed, in percentage points, for every metric or by metric (default 1)",
     )
     command.add_argument(
         "--alpha", type=probability, default=0.05, metavar="P", help="significance (default 0.05)"
+    )
+
+
+def add_gate(command: argparse.ArgumentParser) -> None:
+    """`--gate-on`, `--must-see` and `--allow-mismatch`, as the plugin has them."""
+    from ..option_values import names, percentage_points, settings_names
+
+    command.add_argument(
+        "--gate-on",
+        type=names,
+        default=(),
+        metavar="METRIC[,...]",
+        help="gate these metrics too, such as real_bits_per_byte or humaneval/pass@5",
+    )
+    command.add_argument(
+        "--must-see",
+        type=percentage_points,
+        default=0.05,
+        metavar="POINTS",
+        help="`unchanged` needs an MDE of at most this, in percentage points (default 5)",
+    )
+    command.add_argument(
+        "--allow-mismatch",
+        type=settings_names,
+        default=(),
+        metavar="SETTING[,...]",
+        help="compare although these settings differ, such as temperature,max_tokens",
     )
 
 

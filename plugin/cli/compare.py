@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CkptbenchError, nearest
 from ..gate.verdict import SEVERITY
-from .arguments import add_tolerance_and_alpha, notes_of
+from .arguments import add_gate, add_tolerance_and_alpha, notes_of
 
 if TYPE_CHECKING:
     from ..curves.measurement import Measurement
@@ -40,6 +41,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     compare.add_argument("--checkpoint-a", metavar="NAME", help="which checkpoint of A")
     compare.add_argument("--checkpoint-b", metavar="NAME", help="which checkpoint of B")
     add_tolerance_and_alpha(compare)
+    add_gate(compare)
+    compare.add_argument(
+        "--common",
+        action="store_true",
+        help="compare what both have; without it, a gated metric that only A has is missing",
+    )
     compare.add_argument(
         "--gate", choices=_GATES, default="regress", help="what exits with 1 (default regress)"
     )
@@ -55,20 +62,31 @@ def run(arguments: argparse.Namespace) -> int:
         1 when the gate fails, else 0.
     """
     from ..curves.side_by_side import side_by_side
+    from ..gate.decide import Rules
+    from ..gate.evaluate import Scope
+    from ..gate.identity import check_allowed
     from ..origins.read import read
     from ..reports.compared import compared_lines
 
     left, right = read(arguments.a), read(arguments.b)
     pairs = _pairs(left, right, arguments.checkpoint_a, arguments.checkpoint_b)
-    _check_tolerance(arguments.tolerance, pairs)
-    made = [
-        side_by_side(before, after, tolerance=arguments.tolerance, alpha=arguments.alpha)
-        for before, after in pairs
-    ]
+    _check_metrics("--tolerance", arguments.tolerance, pairs)
+    _check_metrics("--gate-on", arguments.gate_on, pairs)
+    check_allowed(arguments.allow_mismatch)
+    common = ("--common",) if arguments.common else ()
+    scope = Scope(
+        selection=common,
+        limited=common,
+        allowed=frozenset(arguments.allow_mismatch),
+        gate_on=frozenset(arguments.gate_on),
+        tolerance=arguments.tolerance,
+    )
+    rules = Rules(arguments.alpha, arguments.must_see)
+    made = [side_by_side(before, after, rules=rules, scope=scope) for before, after in pairs]
     for compared in made:
         print("\n".join(compared_lines(compared)))
         print()
-    notes = notes_of((left, right))
+    notes = [*notes_of((left, right)), *(note for each in made for note in each.notes)]
     for note in notes:
         print(f"note: {note}")
     status = int(any(_fails(compared, arguments.gate) for compared in made))
@@ -125,15 +143,17 @@ def _chosen(result: Result, name: str | None, option: str) -> list[Measurement]:
     )
 
 
-def _check_tolerance(
-    tolerance: dict[str, float], pairs: list[tuple[Measurement, Measurement]]
+def _check_metrics(
+    option: str, names: Iterable[str], pairs: list[tuple[Measurement, Measurement]]
 ) -> None:
-    known = {s.metric for _, after in pairs for b in after.benchmarks for s in b.scores}
-    for metric in tolerance:
+    benches = [bench for _, after in pairs for bench in after.benchmarks]
+    known = {score.metric for bench in benches for score in bench.scores}
+    known |= {f"{bench.benchmark}/{score.metric}" for bench in benches for score in bench.scores}
+    for metric in names:
         if metric not in ("*", "score") and metric not in known:
             raise CkptbenchError(
                 f"no metric named {metric!r}{nearest(metric, known)}",
-                where="--tolerance",
+                where=option,
                 remedy=f"Metrics are {', '.join(sorted(known))}.",
             )
 
@@ -143,7 +163,8 @@ def _fails(compared: SideBySide, gate: str) -> bool:
 
     verdicts = compared.gated_verdicts
     complete = all(verdict.word != "incomplete" for verdict in verdicts)
-    return fails(verdicts, gate, complete)  # type: ignore[arg-type]
+    nothing = gate != "off" and not compared.compared
+    return nothing or fails(verdicts, gate, complete)  # type: ignore[arg-type]
 
 
 def _conclusion(made: list[SideBySide]) -> str:
@@ -158,8 +179,17 @@ def _conclusion(made: list[SideBySide]) -> str:
         ]
         if metrics:
             told.append(f"{word}: {', '.join(metrics)}")
-    count = sum(len(each.gated_verdicts) for each in made)
-    return "; ".join(told) or f"unchanged: {count:,} metric{'s' * (count != 1)} compared"
+    count = sum(each.compared for each in made)
+    total = sum(each.in_baseline for each in made)
+    if not told:
+        words = {verdict.word for each in made for verdict in each.gated_verdicts}
+        word = "identical" if words == {"identical"} else "unchanged"
+        told = [f"{word}: {count:,} metric{'s' * (count != 1)} compared"]
+    if not count:
+        told = ["nothing was compared", *told[:-1]]
+    elif count < total:
+        told.append(f"{count:,} of {total:,} metrics of the baseline compared")
+    return "; ".join(told)
 
 
 def _write(

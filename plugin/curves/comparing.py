@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from ..gate.comparison import (
-    compare_composite,
-    compare_paired,
-    compare_point,
-    compare_unpaired,
-)
+from ..gate.baseline_values import BaselineBenchmark
+from ..gate.comparison import Terms, compare_composite, compare_score
 from ..gate.decide import DEFAULT_ALPHA, DEFAULT_TOLERANCE
+from ..gate.evaluate import Measured
 from ..gate.verdict import Comparison
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.intervals import proportion_standard_error
-from ..scores.score import SampleValues, Score
+from ..scores.score import Score
 from .conclusions import Answer
 from .measurement import BenchmarkMeasurement, Measurement
+from .sides import held_of, measured_of
 
 # A difference of exactly the tolerance is within it, however its last digit was rounded.
 _ROUNDING = 1e-9
@@ -94,26 +90,47 @@ def compare(
     if clash(metric, current, baseline, settings.weights):
         return None
     level = settings.alpha / max(1, choices) / sides
+    terms = Terms(level, settings.tolerance_of(metric), settings.seed)
     if metric == METRIC:
-        ours, theirs = (_tables(side, settings.weights) for side in (current, baseline))
-        if ours and theirs:
-            columns = {name: _column(t, name) for t in theirs for name in t.metrics}
-            return compare_composite(
-                metric, settings.weights, ours, columns, alpha=level, seed=settings.seed
-            )
-        return _compare_numbers(metric, now, then, level)
-    table, other = current.table_of(metric), baseline.table_of(metric)
-    if table is None or other is None:
-        return _compare_numbers(metric, now, then, level)
-    clusters = dict(zip(table.samples, table.clusters, strict=True))
-    return compare_paired(
-        metric,
-        _column(table, metric),
-        _column(other, metric),
-        clusters,
-        alpha=level,
-        seed=settings.seed,
-    )
+        return compare_composite(
+            now, settings.weights, _parts(current, baseline, settings.weights), terms
+        )
+    ours, theirs = (_owner(side, metric) for side in (current, baseline))
+    if ours is None or theirs is None:
+        return None
+    held = held_of(theirs)
+    if ours.table is None or theirs.table is None:
+        # Without samples on both sides the stated numbers are compared.
+        held = replace(held, outcomes={})
+        return compare_score(_with_error(now), measured_of(ours).table, held, terms)
+    return compare_score(now, ours.table, held, terms)
+
+
+def _owner(side: Measurement, metric: str) -> BenchmarkMeasurement | None:
+    for bench in side.primary_benchmarks():
+        if any(score.metric == metric for score in bench.scores):
+            return bench
+    return None
+
+
+def _with_error(score: Score) -> Score:
+    """With the error of a proportion, where the source states none and n is known."""
+    return replace(score, standard_error=standard_error_of(score))
+
+
+def _parts(
+    current: Measurement, baseline: Measurement, weights: Mapping[str, float]
+) -> list[tuple[Measured, BaselineBenchmark]]:
+    """The benchmarks of the composite's parts on both sides."""
+    theirs = benchmarks_of(baseline, METRIC, weights)
+    found = []
+    for ours in benchmarks_of(current, METRIC, weights):
+        metrics = {score.metric for score in ours.scores}
+        for other in theirs:
+            if metrics & {score.metric for score in other.scores}:
+                found.append((measured_of(ours), held_of(other)))
+                break
+    return found
 
 
 def clash(
@@ -197,36 +214,3 @@ def value_of(metric: str, measurement: Measurement) -> float:
     if score is None or score.value is None:
         raise ValueError(f"{measurement.name} has no value of {metric}")
     return score.value
-
-
-def _compare_numbers(metric: str, now: Score, then: Score, level: float) -> Comparison:
-    errors = standard_error_of(now), standard_error_of(then)
-    current, baseline = now.value or 0.0, then.value or 0.0
-    if None in errors:
-        return compare_point(metric, current, baseline)
-    return compare_unpaired(
-        metric,
-        current,
-        errors[0],
-        now.n,
-        baseline,
-        baseline_error=errors[1],
-        baseline_n=then.n,
-        alpha=level,
-    )
-
-
-def _tables(measurement: Measurement, weights: Mapping[str, float]) -> tuple[SampleValues, ...]:
-    """The tables of the composite's parts; empty unless each benchmark holds one."""
-    held = benchmarks_of(measurement, METRIC, weights)
-    tables = tuple(bench.table for bench in held if bench.table is not None)
-    return tables if len(tables) == len(held) else ()
-
-
-def _column(table: SampleValues, metric: str) -> dict[str, float]:
-    """A metric's value by sample hash, of the samples that have one."""
-    values = table.values[:, table.metrics.index(metric)]
-    if np.isfinite(values).all():
-        return dict(zip(table.samples, values.tolist(), strict=True))
-    pairs = zip(table.samples, values.tolist(), strict=True)
-    return {sample: value for sample, value in pairs if np.isfinite(value)}

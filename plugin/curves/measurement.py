@@ -28,6 +28,8 @@ class BenchmarkMeasurement:
             comparisons are paired.
         dataset: content hash of the planned samples; empty where the source states none.
         incomplete: why the scores are not of every planned sample; empty when they are.
+        settings: what decides what is measured beside the samples; see `gate.identity`.
+        planned: content hashes of the planned samples; None where that is not known.
     """
 
     benchmark: str
@@ -37,6 +39,8 @@ class BenchmarkMeasurement:
     table: SampleValues | None = None
     dataset: str = ""
     incomplete: str = ""
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    planned: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
 from ..errors import CkptbenchError
-from ..gate.decide import DEFAULT_ALPHA, Candidate, Rules, decide
-from ..gate.verdict import Comparison, Verdict
+from ..gate.baseline_values import FORMAT, Baseline, BaselineBenchmark
+from ..gate.decide import Candidate, Rules, decide
+from ..gate.evaluate import Measured, Scope, evaluate
+from ..gate.verdict import Verdict
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
-from ..scores.score import SampleValues, Score
-from .comparing import Settings, compare
+from ..scores.score import SampleValues
+from .comparing import Settings, compare, standard_error_of
 from .composites import with_composite
 from .measurement import BenchmarkMeasurement, Measurement
+from .sides import held_of, measured_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,10 @@ class SideBySide:
         average: None for fewer than two tasks.
         only_before: metrics that only `before` has.
         only_after: metrics that only `after` has.
+        missing: verdicts on gated metrics whose benchmark only `before` has.
+        notes: of the comparison as a whole.
+        in_baseline: gated metrics that `before` has.
+        compared: those of them that were compared.
     """
 
     before: Measurement
@@ -74,11 +81,16 @@ class SideBySide:
     average: Average | None
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
+    missing: tuple[Verdict, ...] = ()
+    notes: tuple[str, ...] = ()
+    in_baseline: int = 0
+    compared: int = 0
 
     @property
     def gated_verdicts(self) -> tuple[Verdict, ...]:
         """Those that decide the exit status."""
-        return tuple(v for task in self.tasks if task.gated for v in task.verdicts)
+        judged = (v for task in self.tasks if task.gated for v in task.verdicts if v.gated)
+        return (*judged, *self.missing)
 
     def having(self, *wanted: str) -> tuple[Verdict, ...]:
         """The verdicts with one of these words."""
@@ -95,31 +107,35 @@ class _Pair:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        known = {score.metric for score in self.before.scores if score.share}
-        return tuple(s.metric for s in self.after.scores if s.share and s.metric in known)
+        known = {s.metric for s in self.before.scores if s.higher_is_better is not None}
+        return tuple(
+            s.metric
+            for s in self.after.scores
+            if s.higher_is_better is not None and s.metric in known
+        )
 
 
 def side_by_side(
     before: Measurement,
     after: Measurement,
     *,
-    tolerance: Mapping[str, float] | None = None,
-    alpha: float = DEFAULT_ALPHA,
+    rules: Rules | None = None,
+    scope: Scope | None = None,
     seed: int = 0,
 ) -> SideBySide:
-    """Compare everything that two checkpoints have in common.
+    """Compare everything that two checkpoints have in common, as a session compares.
 
     Benchmarks are matched by protocol; where a side states none, by the benchmark's name; and
-    where that is not stated either, by the metric's. A task is paired when both sides hold
-    samples in common.
+    where that is not stated either, by the metric's.
 
     Args:
-        tolerance: allowed drop by metric, as a fraction, and by `*` for all others.
-        alpha: significance level over all gated metrics together (Holm).
+        rules: what verdicts are made with.
+        scope: tolerances, settings that may differ, and what is left out on purpose.
 
     Raises:
-        CkptbenchError: a benchmark was asked by different protocols, or nothing is in common.
+        CkptbenchError: nothing is in common.
     """
+    rules, scope = rules or Rules(), scope or Scope()
     pairs = [pair for bench in after.benchmarks for pair in _matches(bench, before, after)]
     pairs = [pair for pair in pairs if pair.metrics]
     if not pairs:
@@ -128,41 +144,78 @@ def side_by_side(
             f"{_name(after)} has {_listed(after)}",
             remedy="Give two results that share a metric.",
         )
-    settings = Settings(alpha=alpha, tolerance=dict(tolerance or {}), seed=seed)
-    gated = sum(len(pair.metrics) for pair in pairs if pair.after.primary)
-    candidates = [
-        Candidate(
-            metric,
-            _unknown_n(_compared(metric, pair, before, after, settings, gated)),
-            settings.tolerance_of(metric),
-            pair.after.primary,
-            "incomplete" if (lacking := _incomplete(pair, before, after)) else None,
-            lacking,
-        )
-        for pair in pairs
-        for metric in pair.metrics
-    ]
-    verdicts = iter(decide(candidates, Rules(alpha)))
+    (evaluation,) = evaluate(
+        [[_measured(pair, before, after) for pair in pairs]],
+        _baseline(pairs, before),
+        rules=rules,
+        scope=scope,
+        seed=seed,
+    )
     tasks = tuple(
         Task(
             pair.after.benchmark,
             pair.after.protocol or pair.before.protocol,
             pair.after.primary,
-            tuple(next(verdicts) for _ in pair.metrics),
+            tuple(map(_unknown_n, verdicts)),
             pair.notes,
         )
-        for pair in pairs
+        for pair, verdicts in zip(pairs, evaluation.verdicts, strict=True)
     )
     met = {metric for pair in pairs for metric in pair.metrics}
     return SideBySide(
         before,
         after,
         tasks,
-        _composite(before, after, settings),
+        _composite(before, after, rules, scope, seed),
         _average(tasks),
         tuple(name for name in _metrics(before) if _bare(name) not in {*map(_bare, met)}),
         tuple(name for name in _metrics(after) if name not in met),
+        evaluation.missing,
+        evaluation.notes,
+        evaluation.in_baseline,
+        evaluation.compared,
     )
+
+
+def _measured(pair: _Pair, before: Measurement, after: Measurement) -> Measured:
+    """The judged side of a pair, under a protocol's name that both sides have."""
+    found = measured_of(pair.after)
+    scores = found.scores
+    if pair.before.table is None or pair.after.table is None:
+        scores = tuple(replace(s, standard_error=standard_error_of(s)) for s in scores)
+    return replace(
+        found, protocol=_key(pair), scores=scores, incomplete=_incomplete(pair, before, after)
+    )
+
+
+def _key(pair: _Pair) -> str:
+    """The name a pair is evaluated under; where a side states no protocol, it is no mismatch."""
+    return pair.after.protocol or f"{pair.after.benchmark}/{pair.before.protocol}"
+
+
+def _baseline(pairs: Sequence[_Pair], before: Measurement) -> Baseline:
+    held: dict[str, BaselineBenchmark] = {}
+    for pair in pairs:
+        both = pair.before.protocol and pair.after.protocol
+        protocol = pair.before.protocol if both else _key(pair)
+        of_pair = replace(held_of(pair.before), protocol=protocol, benchmark=pair.after.benchmark)
+        held[protocol] = _merged(held.get(protocol), of_pair)
+    used = {pair.before.benchmark for pair in pairs}
+    metrics = {_bare(s.metric) for pair in pairs for s in pair.before.scores}
+    for bench in before.primary_benchmarks():
+        names = {_bare(score.metric) for score in bench.scores}
+        if bench.benchmark not in used and not names & metrics:
+            key = bench.protocol or f"{bench.benchmark}/"
+            held[key] = replace(held_of(bench), protocol=key)
+    return Baseline(FORMAT, before.name, before.fingerprint, {}, "", "", held)
+
+
+def _merged(one: BaselineBenchmark | None, other: BaselineBenchmark) -> BaselineBenchmark:
+    """Numbers of one benchmark that were matched metric by metric, together."""
+    if one is None or one.outcomes or other.outcomes:
+        return other
+    scores = {**one.scores, **other.scores}
+    return replace(other, scores=scores, metrics=tuple(scores))
 
 
 def _matches(
@@ -172,13 +225,8 @@ def _matches(
     held = next((each for each in same if each.protocol == bench.protocol), None)
     if held is None:
         held = next((each for each in same if not (each.protocol and bench.protocol)), None)
-    if held is None and same and bench.primary:
-        raise CkptbenchError(
-            f"{_name(before)} was asked by {' and '.join(each.protocol for each in same)}, "
-            f"{_name(after)} by {bench.protocol}: scores of two protocols are not comparable",
-            where=bench.benchmark,
-            remedy=f"Measure one of them again with --protocol {bench.benchmark}=NAME.",
-        )
+    if held is None and bench.primary:
+        held = next((each for each in same if each.primary), None)
     if held is not None:
         yield _aligned(held, bench)
     elif not same and bench.primary:
@@ -251,37 +299,12 @@ def _with_known_clusters(
     return replace(bench, table=replace(table, clusters=clusters))
 
 
-def _compared(
-    metric: str,
-    pair: _Pair,
-    before: Measurement,
-    after: Measurement,
-    settings: Settings,
-    gated: int,
-) -> Comparison | None:
-    # One benchmark at a time: two may have a metric of the same name.
-    now = replace(after, benchmarks=(replace(pair.after, primary=True),), composite=None)
-    then = replace(before, benchmarks=(pair.before,), composite=None)
-    both = {score.metric for score in pair.before.scores if _tabled(pair.before, score)}
-    if pair.before.table is not None and metric not in both:
-        now = replace(now, benchmarks=(replace(pair.after, primary=True, table=None),))
-    return compare(metric, now, then, settings, choices=max(1, gated), sides=1)
-
-
-def _tabled(bench: BenchmarkMeasurement, score: Score) -> bool:
-    """Whether a table has values of a metric: one is known from its number alone."""
-    table = bench.table
-    if table is None or score.metric not in table.metrics:
-        return False
-    column = table.values[:, table.metrics.index(score.metric)]
-    return bool((column == column).any())
-
-
-def _unknown_n(comparison: Comparison | None) -> Comparison | None:
+def _unknown_n(verdict: Verdict) -> Verdict:
     """Without the n that a source did not state, which is kept as 0."""
-    if comparison is None or comparison.n:
-        return comparison
-    return replace(comparison, n=None)
+    figures = verdict.comparison
+    if figures is None or figures.n:
+        return verdict
+    return replace(verdict, comparison=replace(figures, n=None))
 
 
 def _incomplete(pair: _Pair, before: Measurement, after: Measurement) -> str:
@@ -293,17 +316,19 @@ def _incomplete(pair: _Pair, before: Measurement, after: Measurement) -> str:
     return "; ".join(told)
 
 
-def _composite(before: Measurement, after: Measurement, settings: Settings) -> Verdict | None:
+def _composite(
+    before: Measurement, after: Measurement, rules: Rules, scope: Scope, seed: int
+) -> Verdict | None:
     weights = after.weights or before.weights or DEFAULT_WEIGHTS
-    settings = replace(settings, weights=weights)
     now, then = with_composite(after, weights), with_composite(before, weights)
     if any(side.composite is None or side.composite.value is None for side in (now, then)):
         return None
+    settings = Settings(rules.alpha, scope.tolerance, seed, weights)
     comparison = compare(METRIC, now, then, settings, sides=1)
     if comparison is None:
         return None
-    candidate = Candidate(METRIC, _unknown_n(comparison), settings.tolerance_of(METRIC), False)
-    return decide([candidate], Rules(settings.alpha))[0]
+    candidate = Candidate(METRIC, comparison, settings.tolerance_of(METRIC), False)
+    return _unknown_n(decide([candidate], rules)[0])
 
 
 def _average(tasks: Sequence[Task]) -> Average | None:
@@ -333,7 +358,8 @@ def _bare(metric: str) -> str:
 
 def _metrics(measurement: Measurement) -> tuple[str, ...]:
     benches = measurement.primary_benchmarks()
-    return tuple(dict.fromkeys(s.metric for b in benches for s in b.scores if s.share))
+    compared = (s for b in benches for s in b.scores if s.higher_is_better is not None)
+    return tuple(dict.fromkeys(score.metric for score in compared))
 
 
 def _listed(measurement: Measurement) -> str:

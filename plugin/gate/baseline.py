@@ -11,10 +11,8 @@ from .baseline_values import (
     BaselineScore,
     bare_baseline,
     baseline_benchmark,
-    check_protocol,
     protocol_note,
     settings_note,
-    unmatched_metrics,
 )
 
 __all__ = [
@@ -26,11 +24,9 @@ __all__ = [
     "bare_baseline",
     "baseline_benchmark",
     "baseline_schema",
-    "check_protocol",
     "dump",
     "load",
     "protocol_note",
     "settings_note",
-    "unmatched_metrics",
     "write",
 ]

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..atomic import atomic_write_text
 from ..errors import CkptbenchError, nearest
-from .baseline_values import FORMAT, Baseline, BaselineBenchmark, BaselineComposite, BaselineScore
+from .baseline_values import (
+    FORMAT,
+    OLDER_FORMATS,
+    Baseline,
+    BaselineBenchmark,
+    BaselineComposite,
+    BaselineScore,
+)
 from .numbers_file import read_bare_numbers, read_lm_eval
 
 if TYPE_CHECKING:
@@ -83,7 +90,7 @@ def baseline_schema() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     schema = TypeAdapter(Baseline).json_schema()
-    schema["properties"]["format"] = {"const": FORMAT}
+    schema["properties"]["format"] = {"enum": [FORMAT, *OLDER_FORMATS]}
     for definition in (schema, *schema["$defs"].values()):
         definition["description"] = definition.get("description", "").partition("\n")[0]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
@@ -142,9 +149,9 @@ def _read_baseline(content: Mapping[str, Any], text: str, where: str) -> Baselin
     from pydantic import TypeAdapter, ValidationError
 
     stated = content.get("format", FORMAT)
-    if stated != FORMAT:
+    if stated not in (FORMAT, *OLDER_FORMATS):
         raise CkptbenchError(
-            f"has the format {stated!r}; this version reads {FORMAT!r}",
+            f"has the format {stated!r}; this version reads {FORMAT!r} and older ones",
             where=where,
             remedy="Use the ckptbench version that wrote it, or make the baseline again.",
         )
@@ -200,6 +207,8 @@ def _contradictions(baseline: Baseline) -> Iterator[tuple[str, str]]:
     """Places of a well-formed file and what is wrong there."""
     for protocol, held in baseline.benchmarks.items():
         place = f"benchmarks → {protocol}"
+        if isinstance(held.trials, int) and held.trials < 1:
+            yield place, f"'trials' is {held.trials}"
         if held.protocol != protocol or protocol.partition("/")[0] != held.benchmark:
             yield place, f"is benchmark {held.benchmark!r} under protocol {held.protocol!r}"
         if held.n is not None and held.n < 0:
@@ -212,7 +221,8 @@ def _contradictions(baseline: Baseline) -> Iterator[tuple[str, str]]:
                     hint = nearest(metric, held.metrics)
                     yield f"{place} → {part}", f"unknown metric {metric!r}{hint}"
         for metric, bound in held.tolerance.items():
-            if not 0 <= bound <= 1:
+            shares = metric not in held.scores or held.scores[metric].unit == "share"
+            if bound < 0 or (shares and bound > 1):
                 yield f"{place} → tolerance", f"{metric!r} is {bound}, not a fraction from 0 to 1"
         for sample, row in held.outcomes.items():
             if len(row) != len(held.metrics):

@@ -6,16 +6,19 @@ These are the values; `baseline_file` reads and writes them. Other rooms import 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..errors import CkptbenchError, nearest
+from ..scores.metric import Unit
 
 if TYPE_CHECKING:
     from ..scores.score import SampleValues, Score
 
-FORMAT = "ckptbench.baseline/1"
+FORMAT = "ckptbench.baseline/2"
+# What version 1 lacks has defaults below: settings, trials, clusters, units and directions.
+OLDER_FORMATS = ("ckptbench.baseline/1",)
 
 Scalar = str | int | float | bool | None
 
@@ -31,11 +34,17 @@ class BaselineScore:
         value: a fraction for shares; None when the metric did not exist.
         standard_error: in the unit of `value`.
         n: samples it was computed over.
+        unit: see `scores.metric.Unit`.
+        higher_is_better: None when not known: the metric is not compared.
+        gated: whether a later run is gated on it unless it says otherwise.
     """
 
     value: float | None
     standard_error: float | None = None
     n: int | None = None
+    unit: Unit = "share"
+    higher_is_better: bool | None = True
+    gated: bool = True
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
@@ -52,8 +61,12 @@ class BaselineBenchmark:
         n: samples scored; None where a file of numbers states none.
         metrics: column names of `outcomes`.
         scores: by metric.
-        tolerance: allowed drop by metric, as a fraction; metrics without one have the default.
+        tolerance: allowed worsening by metric, in the metric's unit; metrics without one have
+            the default.
         outcomes: by sample hash, a value for each of `metrics`, None where it does not exist.
+        settings: what else decides what is measured, such as the temperature; see `identity`.
+        trials: answers drawn for a sample; by sample hash where the numbers differ.
+        clusters: cluster by sample hash, of the samples that share one.
     """
 
     benchmark: str
@@ -65,8 +78,15 @@ class BaselineBenchmark:
     scores: Mapping[str, BaselineScore]
     tolerance: Mapping[str, float] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    trials: int | Mapping[str, int] = 1
+    clusters: Mapping[str, str] = field(default_factory=dict)
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    def trials_of(self, sample: str) -> int:
+        """How many answers were drawn for a sample."""
+        return self.trials if isinstance(self.trials, int) else self.trials.get(sample, 1)
 
     def column(self, metric: str) -> dict[str, float]:
         """A metric's value by sample hash, of the samples that have one."""
@@ -95,7 +115,7 @@ class Baseline:
     """What a checkpoint scored, in all benchmarks of a run.
 
     Attributes:
-        format: `ckptbench.baseline/1`; empty for a file of bare numbers or lm-eval results.
+        format: `ckptbench.baseline/2`; empty for a file of bare numbers or lm-eval results.
         checkpoint: short name of the checkpoint.
         fingerprint: content hash of its weights, config and tokenizer.
         settings: what else decided its answers, such as the sequence length.
@@ -141,6 +161,7 @@ def baseline_benchmark(
     table: SampleValues,
     scores: Sequence[Score],
     tolerance: Mapping[str, float] | None = None,
+    settings: Mapping[str, Scalar] | None = None,
 ) -> BaselineBenchmark:
     """What a baseline keeps of a benchmark of this run.
 
@@ -149,9 +170,13 @@ def baseline_benchmark(
         table: the values of every scored sample.
         scores: folded from the table. Those made of all answers at once stay out: they are not
             compared.
-        tolerance: allowed drop by metric, of the metrics that differ from the default.
+        tolerance: allowed worsening by metric, of the metrics that differ from the default.
+        settings: see `identity`.
     """
     rows = zip(table.samples, table.values.tolist(), strict=True)
+    counts = dict(zip(table.samples, table.trials, strict=True)) if table.trials else {}
+    distinct = set(counts.values())
+    shared = Counter(table.clusters)
     return BaselineBenchmark(
         benchmark,
         protocol,
@@ -160,50 +185,44 @@ def baseline_benchmark(
         len(table.samples),
         table.metrics,
         {
-            score.metric: BaselineScore(score.value, score.standard_error, score.n)
+            score.metric: BaselineScore(
+                score.value,
+                score.standard_error,
+                score.n,
+                score.unit,
+                score.higher_is_better,
+                score.gated,
+            )
             for score in scores
             if score.metric in table.metrics
         },
         dict(tolerance or {}),
         # NaN is the one value that differs from itself.
         {sample: tuple(v if v == v else None for v in row) for sample, row in rows},
-    )
-
-
-def check_protocol(baseline: Baseline, benchmark: str, protocol: str) -> None:
-    """Refuse to compare two protocols of one benchmark.
-
-    Bare numbers state no protocol and pass; `protocol_note` says so. A benchmark that the
-    baseline does not hold at all passes too: there is nothing to compare.
-
-    Raises:
-        CkptbenchError: the baseline holds the benchmark under other protocols only.
-    """
-    others = [held.protocol for held in baseline.benchmarks.values() if held.benchmark == benchmark]
-    if baseline.bare or not others or protocol in others:
-        return
-    raise CkptbenchError(
-        f"the baseline holds {' and '.join(others)}, this run asked {protocol}: "
-        "scores of two protocols are not comparable",
-        where=f"baseline of {benchmark}",
-        remedy=f"Run with --protocol {benchmark}={others[0]}, or make a new baseline.",
+        dict(settings or {}),
+        counts if len(distinct) > 1 else next(iter(distinct), 1),
+        {
+            sample: cluster
+            for sample, cluster in zip(table.samples, table.clusters, strict=True)
+            if shared[cluster] > 1
+        },
     )
 
 
 def protocol_note(baseline: Baseline) -> str:
-    """A sentence for a baseline that states no protocol, or an empty string."""
+    """A sentence for a baseline that gives no protocol, or an empty string."""
     if not baseline.bare:
         return ""
     return (
-        "The baseline holds bare numbers without a protocol: "
-        "whether they were measured the same way is not known."
+        "the baseline holds bare numbers without a protocol: "
+        "whether they were measured in the same way is not known"
     )
 
 
 def settings_note(baseline: Baseline, settings: Mapping[str, Scalar]) -> str:
-    """A sentence naming the settings that differ from the baseline's, or an empty string.
+    """A sentence naming the settings of the engine that differ from the baseline's, or nothing.
 
-    Only settings that both sides state are compared.
+    Only settings that both sides give are compared.
     """
     differing = [
         name
@@ -214,18 +233,4 @@ def settings_note(baseline: Baseline, settings: Mapping[str, Scalar]) -> str:
         return ""
     then = ", ".join(f"{name} {baseline.settings[name]}" for name in differing)
     now = ", ".join(f"{name} {settings[name]}" for name in differing)
-    return f"The baseline was made with {then}; this run uses {now}."
-
-
-def unmatched_metrics(baseline: Baseline, known: Iterable[str]) -> tuple[str, ...]:
-    """The bare numbers that no known metric has the name of, each with the nearest known name.
-
-    A mistyped name would otherwise be a metric that is silently never gated. Empty for a baseline
-    of our own, whose names were not typed.
-
-    Args:
-        known: the metrics that this run computes.
-    """
-    names = sorted(known)
-    numbers = baseline.benchmarks[""].metrics if baseline.bare else ()
-    return tuple(f"{name}{nearest(name, names)}" for name in numbers if name not in names)
+    return f"the baseline was made with {then}; this run uses {now}"

@@ -1,276 +1,507 @@
 """A score beside the baseline's: paired, unpaired, or as two bare numbers.
 
-Higher is better in every metric. Differences are this run minus the baseline, as fractions.
+Values and differences are in the metric's own unit; differences are this run minus the baseline.
+Inside, a *gain* is a difference that is positive when this run is better.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import exp, isfinite, log1p, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores.intervals import (
-    cluster_standard_error,
-    normal_interval,
-    partition,
-    proportion_standard_error,
-    t_interval,
-)
+from ..scores.intervals import Partition, cluster_standard_error, partition, t_interval
 from ..scores.score import SampleValues, Score
-from .sign_flips import POWER, PValues, detectable_drop, mcnemar, permute_signs
+from .baseline_values import BaselineBenchmark
+from .difference_intervals import (
+    composite_difference_interval,
+    interval_kind,
+    newcombe_interval,
+    paired_difference_interval,
+)
+from .mde import (
+    clustered_shares_mde,
+    errors_mde,
+    graded_mde,
+    paired_shares_mde,
+    shift_mde,
+    unpaired_shares_mde,
+)
+from .permutation_test import PValues, sign_flip_test
+from .trials_test import trials_test
+from .unpaired_test import share_error, unpaired_shares_test, welch_degrees, welch_test
 from .verdict import Comparison
 
-Column = Mapping[str, float]
+if TYPE_CHECKING:
+    from .evaluate import Measured
+
+_PASS_AT_K = re.compile(r"pass@(\d+)")
+# Equal values that were reached by other sums may differ in their last digit.
+_EQUAL = 1e-12
 
 
-def compare_paired(
-    metric: str,
-    current: Column,
-    baseline: Column,
-    clusters: Mapping[str, str],
-    *,
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> Comparison | None:
-    """Compare one metric over the samples that both sides have.
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a comparison is made with.
 
-    The standard error is the cluster-robust one of the mean of the samples' differences, the
-    interval the t interval with clusters - 1 degrees of freedom; both are None for one cluster.
-
-    Args:
-        current: value by sample hash.
-        baseline: the same of the baseline.
-        clusters: cluster name by sample hash, as this run has them.
-        alpha: level of the test of this one metric, for `mde`: under Holm's
-            correction the gate's alpha divided by the number of gated metrics.
-
-    Returns:
-        The comparison, or None when the two sides have no sample in common.
+    Attributes:
+        alpha: level of the test of this one metric, for the MDE: under Holm's correction the
+            gate's alpha divided by the number of gated metrics.
+        tolerance: allowed worsening in the metric's unit, for the MDE.
+        seed: of p values that are simulated.
     """
-    common = sorted(current.keys() & baseline.keys())
-    if not common:
-        return None
-    now = np.array([current[sample] for sample in common], dtype=np.float64)
-    then = np.array([baseline[sample] for sample in common], dtype=np.float64)
-    names = [clusters[sample] for sample in common]
-    return _paired(metric, [_Pairs(now, then, names)], alpha, seed)
+
+    alpha: float = 0.05
+    tolerance: float = 0.0
+    seed: int = 0
 
 
-def compare_composite(
-    metric: str,
-    weights: Mapping[str, float],
-    tables: Sequence[SampleValues],
-    baseline: Mapping[str, Column],
-    *,
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> Comparison | None:
-    """Compare a weighted mean of metrics over the samples that both sides have.
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A metric's values of the same n samples now and then.
 
-    Within a table a sample's differences are weighted and added before clusters are formed, so
-    what its metrics share is in the error; tables are independent. Signs flip for a cluster as a
-    whole, in all tables at once.
-
-    Args:
-        weights: weight of each metric; those of weight 0 are left out.
-        tables: this run's tables, each metric in one of them.
-        baseline: value by sample hash of each metric.
-
-    Returns:
-        The comparison, or None when a metric is in no table or has no sample in common.
+    Attributes:
+        now: `[n]`, this run's.
+        then: `[n]`, the baseline's.
+        groups: the samples' clusters.
+        now_trials: `[n]`, answers that a value was reduced from.
+        then_trials: `[n]`, likewise.
     """
-    weighted = {name: weight for name, weight in weights.items() if weight}
-    used = [table for table in tables if not weighted.keys().isdisjoint(table.metrics)]
-    held = {name for table in used for name in table.metrics} & baseline.keys()
-    if not weighted or not weighted.keys() <= held:
-        return None
-    parts = []
-    for table in used:
-        names = [name for name in table.metrics if name in weighted]
-        columns = [{**_column(table, name)} for name in names]
-        sides = [*columns, *(baseline[name] for name in names)]
-        common = sorted(set(table.samples).intersection(*sides))
-        if not common:
-            return None
-        weight = np.array([weighted[name] for name in names])
-        now = np.array([[column[sample] for column in columns] for sample in common])
-        then = np.array([[baseline[name][sample] for name in names] for sample in common])
-        cluster_of = dict(zip(table.samples, table.clusters, strict=True))
-        parts.append(_Pairs(now @ weight, then @ weight, [cluster_of[name] for name in common]))
-    return _paired(metric, parts, alpha, seed)
 
-
-def compare_unpaired(
-    metric: str,
-    current: float,
-    current_error: float | None,
-    current_n: int,
-    baseline: float,
-    *,
-    baseline_error: float | None = None,
-    baseline_n: int | None = None,
-    alpha: float = 0.05,
-) -> Comparison:
-    """Compare two numbers measured on samples that cannot be matched.
-
-    The standard error of the difference is the root of the two squared ones, and the test is
-    normal. A standard error the baseline does not state is that of a proportion over its n. When
-    neither side varies at all, the test pools the two shares instead.
-
-    Args:
-        current_error: standard error of `current`.
-        current_n: samples of this run.
-        baseline_error: the standard error the baseline states.
-        baseline_n: the n the baseline states.
-        alpha: level of the test of this one metric, for `mde`.
-    """
-    from scipy import special  # type: ignore[import-untyped]
-
-    difference = current - baseline
-    if baseline_error is None and baseline_n is not None and 0 <= baseline <= 1:
-        baseline_error = proportion_standard_error(baseline, baseline_n)
-    if baseline_error is None or current_error is None:
-        return Comparison(metric, "unpaired", current, baseline, current_n, difference)
-    standard_error = sqrt(current_error**2 + baseline_error**2)
-    tested = standard_error
-    if not tested and difference and baseline_n:
-        total = current_n + baseline_n
-        pooled = (current * current_n + baseline * baseline_n) / total
-        tested = sqrt(max(0.0, pooled * (1 - pooled)) * (1 / current_n + 1 / baseline_n))
-    p = _normal(difference, tested)
-    reach = float(special.ndtri(1 - alpha) + special.ndtri(POWER)) * standard_error
-    return Comparison(
-        metric,
-        "unpaired",
-        current,
-        baseline,
-        current_n,
-        difference,
-        standard_error=standard_error,
-        interval=normal_interval(difference, standard_error),
-        p_value=p.two_sided if p else None,
-        p_worse=p.worse if p else None,
-        mde=reach or None,
-    )
-
-
-def compare_point(metric: str, current: float, baseline: float) -> Comparison:
-    """Two numbers and their difference: without an n nothing can be tested."""
-    return Comparison(metric, "point", current, baseline, None, current - baseline)
+    now: NDArray[np.float64]
+    then: NDArray[np.float64]
+    groups: Partition
+    now_trials: NDArray[np.int64]
+    then_trials: NDArray[np.int64]
 
 
 def compare_score(
-    score: Score,
-    table: SampleValues,
-    *,
-    outcomes: Column,
-    value: float | None,
-    standard_error: float | None = None,
-    n: int | None = None,
-    alpha: float = 0.05,
-    seed: int = 0,
+    score: Score, table: SampleValues, held: BaselineBenchmark, terms: Terms
 ) -> Comparison | None:
     """The best comparison that what the baseline holds of a metric allows.
 
     Args:
         score: this run's score.
         table: the table it was folded from.
-        outcomes: the baseline's value by sample hash; empty when it holds only numbers.
-        value: the baseline's score; with its `standard_error` and `n` as far as it states them.
+        held: the baseline's benchmark.
 
     Returns:
-        `paired` when the baseline holds samples, and then None when none of them is in the
-        table: other samples are another benchmark. Otherwise `unpaired` with an n or a standard
-        error, `point` without. None when either side has no value.
+        `paired` when both sides hold samples, and then None when they have none in common: other
+        samples are another benchmark. Otherwise `unpaired` with an n or a standard error, `point`
+        without. None when either side has no value.
     """
-    if outcomes:
-        clusters = dict(zip(table.samples, table.clusters, strict=True))
-        current = _column(table, score.metric)
-        return compare_paired(score.metric, current, outcomes, clusters, alpha=alpha, seed=seed)
-    if value is None or score.value is None:
+    outcomes = held.column(score.metric)
+    if outcomes and score.metric in table.metrics:
+        return compare_paired(score, table, held, outcomes, terms)
+    stated = held.scores.get(score.metric)
+    if stated is None or stated.value is None or score.value is None:
         return None
-    if n is None and standard_error is None:
-        return compare_point(score.metric, score.value, value)
-    return compare_unpaired(
-        score.metric,
-        score.value,
-        score.standard_error,
-        score.n,
-        value,
-        baseline_error=standard_error,
-        baseline_n=n,
-        alpha=alpha,
+    n = stated.n if stated.n is not None else held.n
+    return compare_numbers(
+        score, stated.value, n=n or None, standard_error=stated.standard_error, terms=terms
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """Values of the same n samples now and then, `[n]` each, and the samples' clusters."""
+def compare_paired(
+    score: Score,
+    table: SampleValues,
+    held: BaselineBenchmark,
+    outcomes: Mapping[str, float],
+    terms: Terms,
+) -> Comparison | None:
+    """Compare one metric over the samples that both sides have.
 
-    now: NDArray[np.float64]
-    then: NDArray[np.float64]
-    clusters: Sequence[str]
+    Args:
+        outcomes: the baseline's value by sample hash.
+
+    Returns:
+        The comparison, or None when the two sides have no sample in common.
+    """
+    values = table.values[:, table.metrics.index(score.metric)]
+    trials = table.trials or (1,) * len(table.samples)
+    rows = [
+        (value, outcomes[sample], cluster, n, held.trials_of(sample))
+        for value, sample, cluster, n in zip(
+            values.tolist(), table.samples, table.clusters, trials, strict=True
+        )
+        if sample in outcomes and isfinite(value)
+    ]
+    if not rows:
+        return None
+    now, then, clusters, now_trials, then_trials = zip(*rows, strict=True)
+    pairs = Pairs(
+        np.array(now, np.float64),
+        np.array(then, np.float64),
+        partition([held.clusters.get(c, c) for c in clusters]),
+        np.array(now_trials, np.int64),
+        np.array(then_trials, np.int64),
+    )
+    if score.metric in table.perplexities:
+        return _perplexity(score, pairs, terms)
+    return _paired(score, pairs, terms)
 
 
-def _paired(metric: str, parts: Sequence[_Pairs], alpha: float, seed: int) -> Comparison:
-    """Compare the sum of the parts' means; the parts are independent of each other."""
-    contributions, errors, degrees = [], [], 0
-    closed_form = len(parts) == 1
-    for part in parts:
-        groups = partition(part.clusters)
-        difference = part.now - part.then
-        contributions.append(groups.sums(difference) / len(difference))
-        errors.append(cluster_standard_error(difference, groups))
-        degrees += groups.degrees_of_freedom
-        closed_form &= groups.independent and _binary(part.now) and _binary(part.then)
-    changes = np.concatenate([part.now - part.then for part in parts])
-    # Equal values that were reached by other sums may differ in their last digit.
-    lost, won = int((changes < -1e-12).sum()), int((changes > 1e-12).sum())
-    moved = np.concatenate(contributions)
-    p = mcnemar(lost, won) if closed_form else permute_signs(moved, seed=seed)
-    known = [error for error in errors if error is not None]
-    standard_error = sqrt(sum(e * e for e in known)) if len(known) == len(errors) else None
-    now = float(sum(part.now.mean() for part in parts))
-    then = float(sum(part.then.mean() for part in parts))
-    shift = now - then
+def compare_numbers(
+    score: Score,
+    baseline: float,
+    *,
+    n: int | None,
+    standard_error: float | None,
+    terms: Terms,
+) -> Comparison:
+    """Compare this run's score with a number whose samples are not known.
+
+    Shares with an n on both sides by a score test, with this run's n divided by the design
+    effect of its clusters; standard errors by Welch's t, where that of a share is never below
+    the least that its n allows. Without either it is a point comparison.
+
+    Args:
+        baseline: the baseline's number.
+        n: samples behind it; None where it does not say.
+        standard_error: what it states; None where it states none.
+    """
+    assert score.value is not None
+    figures = Comparison(
+        score.metric,
+        "unpaired",
+        score.value,
+        baseline,
+        score.n or None,
+        score.value - baseline,
+        unit=score.unit,
+        higher_is_better=score.higher_is_better is not False,
+        baseline_n=n,
+    )
+    if n is None and standard_error is None:
+        return replace(figures, kind="point")
+    if score.share and n is not None and standard_error is None and score.n:
+        return _shares(figures, score, n, terms)
+    return _errors(figures, score, standard_error, n, terms)
+
+
+def _paired(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
+    sign = 1.0 if score.higher_is_better is not False else -1.0
+    gains = sign * (pairs.now - pairs.then)
+    gains[np.abs(gains) < _EQUAL] = 0.0
+    p = _p_values(score, pairs, gains, terms.seed)
+    now, then = float(pairs.now.mean()), float(pairs.then.mean())
     return Comparison(
-        metric,
+        score.metric,
         "paired",
         now,
         then,
-        len(changes),
-        shift,
-        standard_error=standard_error,
-        interval=None if standard_error is None else t_interval(shift, standard_error, degrees),
-        lost=lost,
-        won=won,
+        len(gains),
+        now - then,
+        standard_error=cluster_standard_error(pairs.now - pairs.then, pairs.groups),
+        interval=_paired_interval(score, pairs),
+        lost=int((gains < 0).sum()),
+        won=int((gains > 0).sum()),
         p_value=p.two_sided,
         p_worse=p.worse,
-        mde=detectable_drop(moved, n=len(changes), alpha=alpha),
+        p_better=p.better,
+        simulation_error=p.simulation_error,
+        mde=_paired_mde(score, pairs, terms),
+        unit=score.unit,
+        higher_is_better=sign > 0,
+        identical=not gains.any(),
     )
 
 
-def _column(table: SampleValues, metric: str) -> dict[str, float]:
-    """A metric's value by sample hash, of the samples that have one."""
-    values = table.values[:, table.metrics.index(metric)]
-    return {
-        sample: float(value)
-        for sample, value in zip(table.samples, values, strict=True)
-        if np.isfinite(value)
-    }
+def _perplexity(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
+    """Perplexities, by the paired differences of the samples' log likelihoods.
+
+    `exp(-mean)` of either side; what is tested, and what has an interval, is the difference d of
+    the mean log likelihoods, which changes the perplexity by the factor `exp(-d)`.
+    """
+    logs = replace(score, unit="nats", higher_is_better=True)
+    then = exp(-float(pairs.then.mean()))
+    tolerance = log1p(terms.tolerance / then)
+    of_logs = _paired(logs, pairs, replace(terms, tolerance=tolerance))
+
+    def difference(gain: float) -> float:
+        return then * (exp(-gain) - 1)
+
+    interval = of_logs.interval and tuple(sorted(map(difference, of_logs.interval)))
+    error = of_logs.standard_error
+    return replace(
+        of_logs,
+        current=exp(-of_logs.current),
+        baseline=then,
+        difference=exp(-of_logs.current) - then,
+        standard_error=None if error is None else error * exp(-of_logs.current),
+        interval=interval,  # type: ignore[arg-type]
+        mde=None if of_logs.mde is None else difference(-of_logs.mde),
+        unit="perplexity",
+        higher_is_better=False,
+    )
+
+
+def _p_values(score: Score, pairs: Pairs, gains: NDArray[np.float64], seed: int) -> PValues:
+    """Sign flips of the clusters' sums; with unequal numbers of trials, labels too."""
+    found = _PASS_AT_K.fullmatch(score.metric)
+    if found is None or (pairs.now_trials == pairs.then_trials).all():
+        return sign_flip_test(pairs.groups.sums(gains), seed=seed)
+    k = int(found[1])
+    sides = [(pairs.now, pairs.now_trials), (pairs.then, pairs.then_trials)]
+    (now, n), (then, m) = ((_passes(values, trials, k), trials) for values, trials in sides)
+    return trials_test(now, n, then, m, k, seed=seed)
+
+
+def _passes(values: NDArray[np.float64], trials: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """`[n]`: how many trials passed, of values of pass@k, which grows with their number."""
+    from ..scores.reducers import estimate_pass_at_k
+
+    found = np.zeros(len(values), np.int64)
+    for n in np.unique(trials).tolist():
+        known = np.array([estimate_pass_at_k(n, c, k) for c in range(n + 1)], np.float64)
+        rows = trials == n
+        found[rows] = np.abs(values[rows, None] - known[None, :]).argmin(axis=1)
+    return found
+
+
+def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparison:
+    ours = effective_samples(score)
+    sign = 1.0 if figures.higher_is_better else -1.0
+    now, then = figures.current, figures.baseline
+    if sign < 0:
+        now, then = 1 - now, 1 - then
+    p = unpaired_shares_test(now, ours, then, n)
+    low, high = newcombe_interval(now, ours, then, n)
+    return replace(
+        figures,
+        standard_error=sqrt(share_error(now, ours) ** 2 + share_error(then, n) ** 2),
+        interval=(low, high) if sign > 0 else (-high, -low),
+        p_value=p.two_sided,
+        p_worse=p.worse,
+        p_better=p.better,
+        mde=unpaired_shares_mde(ours, then, n, alpha=terms.alpha, tolerance=terms.tolerance),
+    )
+
+
+def _errors(
+    figures: Comparison, score: Score, stated: float | None, n: int | None, terms: Terms
+) -> Comparison:
+    """By standard errors; a share's own is never below what its n allows."""
+    ours, theirs = score.standard_error, stated
+    if ours is None or theirs is None:
+        return figures
+    if score.share:
+        ours = max(ours, share_error(figures.current, score.n)) if score.n else ours
+        theirs = max(theirs, share_error(figures.baseline, n)) if n else theirs
+    degrees = max(1, score.clusters - 1)
+    sign = 1.0 if figures.higher_is_better else -1.0
+    now, then = sign * figures.current, sign * figures.baseline
+    p = welch_test(now, ours, degrees, then, theirs, then_n=n)
+    error = sqrt(ours**2 + theirs**2)
+    interval = t_interval(figures.difference, error, welch_degrees(ours, degrees, theirs, n))
+    largest = figures.baseline if figures.higher_is_better else float("inf")
+    mde = errors_mde(
+        error,
+        welch_degrees(ours, degrees, theirs, n),
+        alpha=terms.alpha,
+        tolerance=terms.tolerance,
+        largest=largest,
+    )
+    return replace(
+        figures,
+        standard_error=error,
+        interval=interval if error else None,
+        p_value=p.two_sided,
+        p_worse=p.worse,
+        p_better=p.better,
+        mde=mde,
+    )
+
+
+def effective_samples(score: Score) -> float:
+    """A share's samples, divided by the design effect of their clusters.
+
+    The design effect is the squared standard error over that of independent samples, at least 1.
+    """
+    value, error = score.value, score.standard_error
+    if value is None or error is None or score.n < 2 or not 0 < value < 1:
+        return float(score.clusters or score.n)
+    independent = value * (1 - value) / (score.n - 1)
+    return score.n / max(1.0, error**2 / independent)
+
+
+def _paired_mde(score: Score, pairs: Pairs, terms: Terms) -> float | None:
+    groups, n = pairs.groups, len(pairs.now)
+    sign = 1.0 if score.higher_is_better is not False else -1.0
+    gains = sign * (pairs.now - pairs.then)
+    sums = groups.sums(gains)
+    bounded = score.share and sign > 0
+    if bounded and _binary(pairs.now) and _binary(pairs.then):
+        flips = int(np.abs(gains).sum())
+        baseline = float(pairs.then.mean())
+        if groups.independent:
+            return paired_shares_mde(
+                n, flips / n, baseline, alpha=terms.alpha, tolerance=terms.tolerance
+            )
+        return clustered_shares_mde(
+            sums, groups.sizes, flips, baseline, alpha=terms.alpha, tolerance=terms.tolerance
+        )
+    weight = groups.clusters / n
+    values = groups.sums(pairs.then) * weight
+    find = graded_mde if bounded else shift_mde
+    return find(sums * weight, values, alpha=terms.alpha, tolerance=terms.tolerance)
 
 
 def _binary(values: NDArray[np.float64]) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _normal(difference: float, standard_error: float) -> PValues | None:
-    from scipy import special  # type: ignore[import-untyped]
+def _paired_interval(score: Score, pairs: Pairs) -> tuple[float, float] | None:
+    return paired_difference_interval(
+        pairs.now, pairs.then, pairs.groups, kind=interval_kind(score)
+    )
 
-    if not standard_error:
-        return None if difference else PValues(1.0, 0.5)
-    z = difference / standard_error
-    return PValues(2 * float(special.ndtr(-abs(z))), float(special.ndtr(z)))
+
+def compare_composite(
+    score: Score,
+    weights: Mapping[str, float],
+    parts: Sequence[tuple[Measured, BaselineBenchmark]],
+    terms: Terms,
+) -> Comparison | None:
+    """Compare a weighted mean of metrics.
+
+    Paired over the samples that both sides have of every part: within a benchmark a sample's
+    differences are weighted and added before clusters are formed, so what its metrics share is
+    in the error; benchmarks are independent. Signs flip for a cluster as a whole. Where a part
+    has no samples, the two numbers are compared with the errors of their parts: those of one
+    benchmark add, those of different ones add in squares.
+
+    Args:
+        score: this run's composite.
+        weights: weight of each metric; those of weight 0 are left out.
+        parts: this run's benchmarks with the baseline's.
+
+    Returns:
+        The comparison, or None when either side lacks a part.
+    """
+    weighted = {name: weight for name, weight in weights.items() if weight}
+    used = [
+        (bench, held, names)
+        for bench, held in parts
+        if (names := [m for m in weighted if _has(bench, m) and m in held.scores])
+    ]
+    found = [name for _, _, names in used for name in names]
+    if sorted(found) != sorted(weighted):
+        return None
+    pairs = [_composite_pairs(bench, held, names, weighted) for bench, held, names in used]
+    if all(pairs):
+        return _paired_composite(score, [each for each in pairs if each is not None], terms)
+    return _composite_of_numbers(score, weighted, used, terms)
+
+
+def _has(bench: Measured, metric: str) -> bool:
+    return any(s.metric == metric and s.value is not None for s in bench.scores)
+
+
+def _composite_pairs(
+    bench: Measured,
+    held: BaselineBenchmark,
+    names: Sequence[str],
+    weights: Mapping[str, float],
+) -> Pairs | None:
+    """Weighted sums of a benchmark's metrics now and then; None without common samples."""
+    table = bench.table
+    if not held.outcomes or not set(names) <= set(table.metrics):
+        return None
+    places = [table.metrics.index(name) for name in names]
+    columns = [held.column(name) for name in names]
+    weight = np.array([weights[name] for name in names])
+    rows = [
+        (values, [column[sample] for column in columns], cluster)
+        for sample, cluster, values in zip(
+            table.samples, table.clusters, table.values[:, places], strict=True
+        )
+        if all(sample in column for column in columns) and np.isfinite(values).all()
+    ]
+    if not rows:
+        return None
+    now = np.array([values for values, _, _ in rows]) @ weight
+    then = np.array([values for _, values, _ in rows]) @ weight
+    ones = np.ones(len(rows), np.int64)
+    return Pairs(now, then, partition([cluster for _, _, cluster in rows]), ones, ones)
+
+
+def _paired_composite(score: Score, parts: Sequence[Pairs], terms: Terms) -> Comparison:
+    """Compare the sum of the parts' means; the parts are independent of each other."""
+    gains = [each.now - each.then for each in parts]
+    for gain in gains:
+        gain[np.abs(gain) < _EQUAL] = 0.0
+    moved = np.concatenate(
+        [p.groups.sums(gain) / len(gain) for p, gain in zip(parts, gains, strict=True)]
+    )
+    values = np.concatenate([p.groups.sums(p.then) / len(p.then) for p in parts])
+    p = sign_flip_test(moved, seed=terms.seed)
+    changes = np.concatenate(gains)
+    errors = [
+        cluster_standard_error(gain, each.groups) for each, gain in zip(parts, gains, strict=True)
+    ]
+    known = [error for error in errors if error is not None]
+    whole = len(known) == len(errors)
+    now = float(sum(each.now.mean() for each in parts))
+    then = float(sum(each.then.mean() for each in parts))
+    count = len(moved)
+    return Comparison(
+        score.metric,
+        "paired",
+        now,
+        then,
+        len(changes),
+        now - then,
+        standard_error=sqrt(sum(e * e for e in known)) if whole else None,
+        interval=composite_difference_interval(
+            [(each.now, each.then, each.groups) for each in parts]
+        ),
+        lost=int((changes < 0).sum()),
+        won=int((changes > 0).sum()),
+        p_value=p.two_sided,
+        p_worse=p.worse,
+        p_better=p.better,
+        simulation_error=p.simulation_error,
+        mde=graded_mde(moved * count, values * count, alpha=terms.alpha, tolerance=terms.tolerance),
+        identical=not changes.any(),
+    )
+
+
+def _composite_of_numbers(
+    score: Score,
+    weights: Mapping[str, float],
+    used: Sequence[tuple[Measured, BaselineBenchmark, list[str]]],
+    terms: Terms,
+) -> Comparison | None:
+    then, squares, counts = 0.0, 0.0, []
+    for _, held, names in used:
+        of_benchmark: float | None = 0.0
+        for name in names:
+            stated = held.scores[name]
+            if stated.value is None:
+                return None
+            then += weights[name] * stated.value
+            n = stated.n or held.n
+            counts.append(n)
+            error = stated.standard_error
+            if n:
+                error = max(error or 0.0, share_error(stated.value, n))
+            if error is None or of_benchmark is None:
+                of_benchmark = None
+            else:
+                of_benchmark += weights[name] * error
+        squares += float("nan") if of_benchmark is None else of_benchmark**2
+    known = [n for n in counts if n]
+    smallest = min(known) if len(known) == len(counts) else None
+    return compare_numbers(
+        score,
+        then,
+        n=smallest,
+        standard_error=sqrt(squares) if isfinite(squares) else None,
+        terms=terms,
+    )

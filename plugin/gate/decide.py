@@ -139,6 +139,7 @@ def _verdict(
         p_adjusted=p_better if word == "improved" else p_worse,
         comparison=figures,
         remark="unusually large: read some answers" if large else "",
+        gated=candidate.gated,
     )
 
 

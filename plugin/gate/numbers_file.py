@@ -7,29 +7,56 @@ from math import isfinite
 from typing import Any, TypeGuard
 
 from ..errors import CkptbenchError, nearest
+from ..scores.metric import known_metric
 from .baseline_values import Baseline, BaselineScore, bare_baseline
 
+_KEYS = ("value", "standard_error", "n")
 _FRACTIONS = "Scores are fractions: write 0.6778, not 67.78."
 
 
 def read_bare_numbers(content: Mapping[str, Any], where: str) -> Baseline:
     """The baseline of `{"real@1": 0.6778, "real@5": 0.8244, "n": 2400}`.
 
-    `n` may be missing, one number for all, or a number by metric.
+    `n` may be missing, one number for all, or a number by metric. A value may be an object with
+    `value`, `standard_error` and `n`. Names of shares must have fractions; what other names mean
+    is declared by the benchmark they are compared with.
 
     Raises:
-        CkptbenchError: a value is no fraction, or `n` is no count or names an unknown metric.
+        CkptbenchError: a value is no number, a share is no fraction, or `n` is no count or names
+            an unknown metric.
     """
     values = {name: value for name, value in content.items() if name != "n"}
     if not values:
         raise CkptbenchError(
             "holds no score", where=where, remedy='Write scores by name, as in {"real@1": 0.6778}.'
         )
-    for name, value in values.items():
-        _check_fraction(name, value, where)
     counts = _counts(content.get("n"), values, where)
     return bare_baseline(
-        {name: BaselineScore(float(value), n=counts.get(name)) for name, value in values.items()}
+        {name: _stated(name, value, counts.get(name), where) for name, value in values.items()}
+    )
+
+
+def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
+    held = given if isinstance(given, Mapping) else {"value": given}
+    for key in held:
+        if key not in _KEYS:
+            raise CkptbenchError(
+                f"unknown key {key!r}{nearest(key, _KEYS)}",
+                where=f"{where}: {name}",
+                remedy=f"Keys are {', '.join(_KEYS)}.",
+            )
+    kind = known_metric(name)
+    _check_number(name, held.get("value"), kind.unit == "share", where)
+    error = held.get("standard_error")
+    if error is not None and (not _is_number(error) or error < 0):
+        raise CkptbenchError(f"'standard_error' is {error!r}", where=f"{where}: {name}")
+    own = _counts(held.get("n"), {name: 0}, f"{where}: {name}").get(name)
+    return BaselineScore(
+        float(held["value"]),
+        None if error is None else float(error),
+        n if own is None else own,
+        kind.unit,
+        kind.higher_is_better,
     )
 
 
@@ -64,10 +91,10 @@ def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
     return bare_baseline(scores)
 
 
-def _check_fraction(name: str, value: Any, where: str) -> None:
+def _check_number(name: str, value: Any, share: bool, where: str) -> None:
     if not _is_number(value):
         raise CkptbenchError(f"{name!r} is {value!r}, not a number", where=where, remedy=_FRACTIONS)
-    if not 0 <= value <= 1:
+    if share and not 0 <= value <= 1:
         kind = "looks like a percentage" if 1 < value <= 100 else "is not between 0 and 1"
         raise CkptbenchError(
             f"{name!r} is {value}, which {kind}: fractions are expected",

@@ -118,6 +118,7 @@ class Verdict:
         p_adjusted: the p that the verdict used, after Holm's correction: of "worse", or of
             "better" for `improved`; None when nothing was tested.
         comparison: the figures, or None when nothing could be compared.
+        gated: whether it can fail the run.
         remark: what to look at in a verdict that stands, such as an unusually large rise.
     """
 
@@ -129,6 +130,7 @@ class Verdict:
     p_adjusted: float | None = None
     comparison: Comparison | None = None
     remark: str = ""
+    gated: bool = True
 
     @property
     def p_name(self) -> str:

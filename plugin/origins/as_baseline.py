@@ -93,8 +93,9 @@ def _benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> Basel
             dataset=bench.dataset,
             table=bench.table,
             scores=bench.scores,
+            settings=bench.settings,
         )
-    scores = [score for score in bench.scores if score.share]
+    scores = [score for score in bench.scores if score.higher_is_better is not None]
     counts = {score.n for score in scores}
     return BaselineBenchmark(
         bench.benchmark,
@@ -103,7 +104,12 @@ def _benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> Basel
         bench.dataset,
         counts.pop() or None if len(counts) == 1 else None,
         tuple(score.metric for score in scores),
-        {s.metric: BaselineScore(s.value, s.standard_error, s.n or None) for s in scores},
+        {
+            s.metric: BaselineScore(
+                s.value, s.standard_error, s.n or None, s.unit, s.higher_is_better, s.gated
+            )
+            for s in scores
+        },
     )
 
 
@@ -111,7 +117,7 @@ def _bare(measurement: Measurement) -> dict[str, Any]:
     scores: dict[str, Score] = {}
     for bench in measurement.primary_benchmarks():
         for score in bench.scores:
-            if score.value is None or not score.share:
+            if score.value is None or score.higher_is_better is None:
                 continue
             if score.metric in scores:
                 raise CkptbenchError(
@@ -123,5 +129,11 @@ def _bare(measurement: Measurement) -> dict[str, Any]:
     if not scores:
         raise CkptbenchError("holds no score", where=measurement.source)
     n = {metric: score.n for metric, score in scores.items() if score.n}
-    values: dict[str, Any] = {metric: score.value for metric, score in scores.items()}
+    # A standard error that was only computed from n is computed again when it is read.
+    values: dict[str, Any] = {
+        metric: score.value
+        if score.standard_error is None or score.method == "wilson"
+        else {"value": score.value, "standard_error": score.standard_error}
+        for metric, score in scores.items()
+    }
     return {**values, "n": n} if n else values

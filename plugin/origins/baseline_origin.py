@@ -10,6 +10,7 @@ from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..gate.baseline_file import load
 from ..gate.baseline_values import BaselineBenchmark
 from ..scores.composite import METRIC
+from ..scores.metric import Metric
 from ..scores.score import SampleValues, Score
 from .result import Result
 from .stated import epoch_of, stated_score, step_of
@@ -17,9 +18,6 @@ from .stated import epoch_of, stated_score, step_of
 
 def read_baseline(path: Path) -> Result:
     """Read a baseline file.
-
-    It keeps the outcomes of every sample and not their clusters: each sample is its own. A
-    comparison takes the clusters of the other side where that knows them.
 
     Raises:
         CkptbenchError: it is no baseline of this version.
@@ -49,6 +47,7 @@ def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
             score.value,
             n=score.n if score.n is not None else held.n,
             standard_error=score.standard_error,
+            kind=Metric(score.unit, score.higher_is_better, score.gated),
         )
         for metric, score in held.scores.items()
     )
@@ -56,9 +55,23 @@ def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
     if held.outcomes:
         samples = tuple(sorted(held.outcomes))
         rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
-        table = SampleValues(held.metrics, samples, samples, np.array(rows, dtype=np.float64))
+        table = SampleValues(
+            held.metrics,
+            samples,
+            tuple(held.clusters.get(sample, sample) for sample in samples),
+            np.array(rows, dtype=np.float64),
+            kinds={s.metric: Metric(s.unit, s.higher_is_better, s.gated) for s in scores},
+            perplexities=tuple(s.metric for s in scores if s.unit == "perplexity"),
+            trials=tuple(held.trials_of(sample) for sample in samples),
+        )
     return BenchmarkMeasurement(
-        held.benchmark, held.protocol, held.primary, scores, table, held.dataset
+        held.benchmark,
+        held.protocol,
+        held.primary,
+        scores,
+        table,
+        held.dataset,
+        settings=held.settings,
     )
 
 

@@ -14,11 +14,17 @@ from typing import Any
 
 from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..errors import CkptbenchError
-from ..folding import why_incomplete
 from ..reports.files import safe_name
-from ..results import SUMMARY_FORMAT, BenchmarkResult, CheckpointResult, Summary
+from ..results import (
+    OLDER_SUMMARY_FORMATS,
+    SUMMARY_FORMAT,
+    BenchmarkResult,
+    CheckpointResult,
+    Summary,
+)
 from ..scores.fold import TrialValue, fold, tabulate
 from ..scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK, value_names
+from ..scores.registry import reducer_of
 from ..scores.score import Reducer, SampleValues
 from .result import Result, SampleRow
 from .stated import epoch_of, read_object, run_of, step_of
@@ -44,13 +50,15 @@ def read_run(folder: Path) -> Result:
     measurements = []
     for checkpoint in summary.checkpoints:
         tables: dict[str, SampleValues] = {}
+        planned: dict[str, frozenset[str]] = {}
         for benchmark in dict.fromkeys(
             b.benchmark for b in checkpoint.benchmarks if not b.is_group
         ):
-            found, told = _tables(folder, checkpoint, benchmark)
+            found, hashes, told = _tables(folder, checkpoint, benchmark)
             tables |= found
+            planned |= hashes
             notes += told
-        measurements.append(_measurement(folder, checkpoint, tables))
+        measurements.append(_measurement(folder, checkpoint, tables, planned))
     return Result(
         folder,
         "ckptbench",
@@ -74,7 +82,7 @@ def read_summary(folder: Path) -> Summary:
         raise CkptbenchError(f"holds no {SUMMARY}", where=str(folder), remedy=_REMEDY)
     content = read_object(path)
     stated = content.get("format")
-    if stated != SUMMARY_FORMAT:
+    if stated not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         raise CkptbenchError(
             f"has the format {stated!r}; this version reads {SUMMARY_FORMAT!r}",
             where=str(path),
@@ -162,14 +170,16 @@ def _cut_off(path: Path, number: int) -> CkptbenchError:
 
 def _tables(
     folder: Path, checkpoint: CheckpointResult, benchmark: str
-) -> tuple[dict[str, SampleValues], list[str]]:
-    """The tables of one benchmark by protocol, and notes on those that are missing."""
+) -> tuple[dict[str, SampleValues], dict[str, frozenset[str]], list[str]]:
+    """One benchmark's tables and planned samples by protocol, and notes on missing tables."""
     path = samples_path(folder, checkpoint.name, benchmark)
     unpaired = "its scores are compared as numbers"
     trials: dict[str, list[TrialValue]] = defaultdict(list)
     names: dict[str, tuple[str, ...]] = {}
+    planned: dict[str, set[str]] = defaultdict(set)
     try:
         for head in sample_heads(path):
+            planned[head["protocol"]].add(sys.intern(head["hash"]))
             if head["status"] not in ("passed", "missed"):
                 continue
             protocol, values = sys.intern(head["protocol"]), head["values"]
@@ -179,9 +189,9 @@ def _tables(
             numbers = tuple(float("nan") if v is None else v for v in values.values())
             trials[protocol].append(TrialValue(sample, cluster, head["trial"], numbers))
     except CkptbenchError as error:
-        return {}, [f"{error.where}: {error.what}; {unpaired}"]
+        return {}, {}, [f"{error.where}: {error.what}; {unpaired}"]
     except KeyError as error:
-        return {}, [f"{path}: a line has no {error}; {unpaired}"]
+        return {}, {}, [f"{path}: a line has no {error}; {unpaired}"]
     tables, notes = {}, []
     for result in (b for b in checkpoint.benchmarks if b.benchmark == benchmark):
         protocol = result.protocol
@@ -191,7 +201,7 @@ def _tables(
             notes.append(f"{path}: {told}; {unpaired}")
         else:
             tables[protocol] = table
-    return tables, notes
+    return tables, {name: frozenset(held) for name, held in planned.items()}, notes
 
 
 def _table(
@@ -203,7 +213,11 @@ def _table(
         names: of the values of a trial.
     """
     metrics = tuple(score.metric for score in result.scores)
-    reducer = _reducer(metrics, names or metrics, result.benchmark)
+    try:
+        reducer = reducer_of(dict(result.reducer)) if result.reducer else None
+    except CkptbenchError:
+        return None  # of a conftest that is not loaded here: the caller says so
+    reducer = reducer or _reducer(metrics, names or metrics, result.benchmark)
     if reducer is None:
         return None
     try:
@@ -217,7 +231,7 @@ def _table(
 
 
 def _reducer(metrics: tuple[str, ...], names: tuple[str, ...], benchmark: str) -> Reducer | None:
-    """What folds a benchmark's trials, as the names tell; None when they do not."""
+    """What folds the trials of a run that does not record its reducer, judged by the names."""
     passes = [re.fullmatch(r"pass@(\d+)", metric) for metric in metrics]
     if passes and all(passes):
         return PassAtK(tuple(int(match[1]) for match in passes if match))
@@ -243,7 +257,10 @@ def _gives(table: SampleValues, result: BenchmarkResult) -> bool:
 
 
 def _measurement(
-    folder: Path, checkpoint: CheckpointResult, tables: dict[str, SampleValues]
+    folder: Path,
+    checkpoint: CheckpointResult,
+    tables: dict[str, SampleValues],
+    planned: dict[str, frozenset[str]],
 ) -> Measurement:
     settings = checkpoint.settings
     seq_len = settings.get("seq_len")
@@ -262,7 +279,9 @@ def _measurement(
                 b.scores,
                 tables.get(b.protocol),
                 b.dataset.hash,
-                why_incomplete(b.coverage),
+                b.coverage.missing,
+                b.settings,
+                planned.get(b.protocol),
             )
             for b in checkpoint.benchmarks
         ),

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from ..curves.measurement import Measurement
 from ..curves.side_by_side import Average, SideBySide, Task
-from ..gate.verdict import SEVERITY, Comparison, Verdict
+from ..gate.verdict import SEVERITY, Verdict
 from ..samples import JSON
 from . import words
 from .columns import aligned, escaped, markdown_table
 from .plain import as_json
 
 FORMAT = "ckptbench.comparison/1"
-_HEADER = ("metric", "before", "after", "diff", "relative", "se %p", "p", "n", "verdict")
+_HEADER = ("metric", "before", "after", "diff", "relative", "se", "p worse, Holm", "n", "verdict")
 
 
 def compared_lines(compared: SideBySide) -> Iterator[str]:
@@ -118,12 +118,12 @@ def _cells(verdict: Verdict, word: str) -> tuple[str, ...]:
         return (verdict.metric, *("",) * (len(_HEADER) - 2), word)
     return (
         verdict.metric,
-        words.percent(figures.baseline),
-        words.percent(figures.current),
-        words.points(figures.difference),
+        words.value(figures.baseline, figures.unit),
+        words.value(figures.current, figures.unit),
+        words.points(figures.difference, figures.unit),
         _percent_change(figures.baseline, figures.difference),
-        words.size(figures.standard_error).removesuffix(" %p"),
-        _p(figures),
+        words.size(figures.standard_error, figures.unit).removesuffix(" pp"),
+        _p(verdict),
         words.count(figures.n) if figures.n else words.MISSING,
         word,
     )
@@ -137,7 +137,7 @@ def _average_cells(average: Average) -> tuple[str, ...]:
         words.percent(average.after),
         words.points(difference),
         _percent_change(average.before, difference),
-        words.size(average.standard_error).removesuffix(" %p"),
+        words.size(average.standard_error).removesuffix(" pp"),
         "",
         "",
         "",
@@ -149,10 +149,11 @@ def _title(task: Task) -> str:
     return name if task.gated else f"{name} (shown beside it, not gated)"
 
 
-def _p(figures: Comparison) -> str:
-    if figures.p_value is None:
+def _p(verdict: Verdict) -> str:
+    if verdict.p_adjusted is None:
         return words.MISSING
-    return words.probability(figures.p_value).removeprefix("p = ").removeprefix("p ")
+    p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
+    return f"{p} (better)" if verdict.word == "improved" else p
 
 
 def _relative(before: float, difference: float) -> float | None:

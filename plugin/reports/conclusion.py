@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from ..gate.decide import fails
-from ..gate.verdict import Gate, Verdict
+from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word
 from ..results import CheckpointResult, Summary
 from . import words
 
@@ -30,47 +30,75 @@ class Conclusion:
 
 
 def gated_verdicts(summary: Summary) -> Iterator[tuple[CheckpointResult, Verdict]]:
-    """The verdicts that the gate decides on, in order."""
+    """The verdicts that the gate decides on, in order; what is only in the baseline last."""
     for checkpoint in summary.checkpoints:
         for result in checkpoint.benchmarks:
             if result.primary:
                 for verdict in result.verdicts:
-                    yield checkpoint, verdict
+                    if verdict.gated:
+                        yield checkpoint, verdict
+        for verdict in checkpoint.missing:
+            yield checkpoint, verdict
+
+
+def nothing_compared(summary: Summary) -> bool:
+    """Whether a baseline was given of which nothing could be compared: that never passes."""
+    return any(c.in_baseline and not c.compared for c in summary.checkpoints)
 
 
 def conclude(summary: Summary) -> Conclusion:
     """The sentence that stands last in every report."""
-    verdicts = [verdict.word for _, verdict in gated_verdicts(summary)]
-    incomplete = not summary.complete or "incomplete" in verdicts
-    clauses = [_incomplete(summary)] if incomplete else []
-    if "regressed" in verdicts:
-        clauses.append("regressed: " + _told(summary, "regressed", _change))
+    words_found = {verdict.word for _, verdict in gated_verdicts(summary)}
+    clauses = [
+        clause
+        for word in SEVERITY
+        if word in words_found or (word == "incomplete" and not summary.complete)
+        if (clause := _clause(summary, word)) and WORDS[word].level in ("bad", "warning")
+    ]
     # What may be a fall is not worth a word beside what is one: the tables show it.
+    if any(WORDS[word].level == "bad" for word in words_found) or not summary.complete:
+        clauses = [c for c in clauses if not c.startswith("inconclusive")]
     if not clauses:
-        clauses += [clause(summary) for word, clause in _DOUBTS if word in verdicts]
-    if not clauses:
-        clauses = [_calm(summary, verdicts)]
+        clauses = [_calm(summary, words_found)]
     failed = _gate_failed(summary)
     level: Level = "good"
     if failed or summary.exit_status not in (0, 1):
         level = "bad"
-    elif not summary.complete or not verdicts or set(verdicts) - {"unchanged", "improved"}:
+    elif not words_found or any(WORDS[word].level in ("bad", "warning") for word in words_found):
         level = "warning"
-    return Conclusion(level, "; ".join(clauses) + _exit(summary, verdicts, failed) + _next(summary))
+    text = "; ".join([*clauses, *_how_many(summary)])
+    return Conclusion(level, text + _exit(summary, words_found, failed) + _next(summary))
 
 
-def _inconclusive(summary: Summary) -> str:
-    return "inconclusive: " + _told(summary, "inconclusive", _unseen)
+def _clause(summary: Summary, word: Word) -> str:
+    """What is said of the metrics with a verdict word: `regressed: real@1 fell by 2.00 pp`."""
+    if word == "incomplete":
+        return _incomplete(summary)
+    say = _change
+    if word in ("incomparable", "missing"):
+        # Several metrics for one reason share a sentence.
+        reasons = dict.fromkeys(
+            v.detail for _, v in gated_verdicts(summary) if v.word == word and v.detail
+        )
+        return f"{word}: {words.listed(reasons)}"
+    if word == "inconclusive":
+        say = _unseen
+    return f"{word}: " + _described(summary, word, say)
 
 
-_DOUBTS: tuple[tuple[str, Callable[[Summary], str]], ...] = (("inconclusive", _inconclusive),)
+def _how_many(summary: Summary) -> Iterator[str]:
+    """`1 of 3 metrics of the baseline compared`, when it was not all of them."""
+    found = {(c.compared, c.in_baseline) for c in summary.checkpoints if c.in_baseline}
+    for compared, total in sorted(found):
+        if compared < total:
+            yield f"{compared:,} of {total:,} metrics of the baseline compared"
 
 
 def _incomplete(summary: Summary) -> str:
     coverages = [r.coverage for c in summary.checkpoints for r in c.benchmarks]
     errors = sum(facts.errors for facts in coverages)
     not_run = sum(facts.not_run for facts in coverages)
-    parts = [words.counted(errors, "error")] if errors else []
+    parts = [f"{words.counted(errors, 'sample')} with errors"] if errors else []
     parts += [f"{words.count(not_run)} not run"] if not_run else []
     if not coverages:
         parts = ["nothing was scored"]
@@ -80,22 +108,24 @@ def _incomplete(summary: Summary) -> str:
     return "incomplete: " + ", ".join(parts)
 
 
-def _calm(summary: Summary, verdicts: Sequence[str]) -> str:
+def _calm(summary: Summary, found: Collection[str]) -> str:
     baselines = dict.fromkeys(c.baseline for c in summary.checkpoints if c.baseline)
-    if not verdicts and not baselines:
+    if not found and not baselines:
         if summary.baseline_written:
             return "no baseline to compare with yet"
         return "no baseline: give --baseline=FILE to compare, --update-baseline to write one"
     against = words.listed(baselines) or "the baseline"
-    if not verdicts:
+    if not found:
         return f"nothing was compared: no score of this run is in {against}"
-    if "improved" in verdicts:
-        return f"improved: {_told(summary, 'improved', _change)}; nothing fell below {against}"
-    told = words.counted(len(verdicts), "metric")
-    return f"unchanged: {told} compared with {against}, none fell by more than its tolerance"
+    count = words.counted(sum(1 for _ in gated_verdicts(summary)), "metric")
+    if "improved" in found:
+        return f"improved: {_described(summary, 'improved', _change)}"
+    if found == {"identical"}:
+        return f"identical: {count} compared with {against}, every outcome is the same"
+    return f"unchanged: {count} compared with {against}, none worse by more than its tolerance"
 
 
-def _told(summary: Summary, word: str, say: Callable[[Verdict], str]) -> str:
+def _described(summary: Summary, word: str, say: Callable[[Verdict], str]) -> str:
     several = len(summary.checkpoints) > 1
     return words.listed(
         (f"{checkpoint.name} " if several else "") + say(verdict)
@@ -108,61 +138,64 @@ def _change(verdict: Verdict) -> str:
     figures = verdict.comparison
     if figures is None:
         return verdict.metric
-    way = "fell" if figures.difference < 0 else "rose"
-    if verdict.p_adjusted is not None and way == "fell":
-        doubt = words.probability(verdict.p_adjusted)
-    elif figures.p_value is not None:
-        doubt = words.probability(figures.p_value)
-    else:
-        doubt = "not tested"
-    return f"{verdict.metric} {way} by {words.size(figures.difference)} ({doubt})"
+    moved = "fell" if figures.difference < 0 else "rose"
+    p = "not tested"
+    if verdict.p_adjusted is not None:
+        p = words.probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
+    remark = f", {verdict.remark}" if verdict.remark else ""
+    by = words.size(figures.difference, figures.unit)
+    return f"{verdict.metric} {moved} by {by} ({p}){remark}"
 
 
 def _unseen(verdict: Verdict) -> str:
     figures = verdict.comparison
-    if figures is None or figures.mde is None:
+    if figures is None or figures.p_worse is None:
         return _change(verdict)
-    return f"{_change(verdict)}, and only {words.size(figures.mde)} would be seen here"
+    if figures.mde is None:
+        return f"{_change(verdict)}, and no drop would be found here"
+    return f"{_change(verdict)}, MDE {words.size(figures.mde, figures.unit)}"
 
 
 def _how_to_conclude(summary: Summary) -> str:
     doubtful = [v.comparison for _, v in gated_verdicts(summary) if v.word == "inconclusive"]
     if all(figures is not None and figures.p_value is None for figures in doubtful):
         return "a baseline that holds samples can be tested"
-    return "ask more samples to see less"
+    return "more samples make the MDE smaller"
 
 
 def _gate_failed(summary: Summary) -> bool:
     verdicts = (verdict for _, verdict in gated_verdicts(summary))
     gate = cast(Gate, summary.gate)
-    return summary.exit_status == 1 and fails(verdicts, gate, summary.complete)
+    failed = fails(verdicts, gate, summary.complete)
+    return summary.exit_status == 1 and (failed or (gate != "off" and nothing_compared(summary)))
 
 
-def _exit(summary: Summary, verdicts: Sequence[str], failed: bool) -> str:
+def _exit(summary: Summary, found: Collection[str], failed: bool) -> str:
     status = summary.exit_status
     if status in _EXITS:
         return f": exit {status} ({_EXITS[status]})"
     if status == 1 and not failed:
         why = "the report was not written" if summary.unwritten else "other tests failed"
         return f": exit 1, because {why}"
-    if status == 0 and summary.gate == "off" and set(verdicts) - {"unchanged", "improved"}:
+    levels = {WORDS[cast(Word, word)].level for word in found}
+    if status == 0 and summary.gate == "off" and levels & {"bad", "warning"}:
         return ": exit 0 (--gate=off)"
-    if failed and summary.complete and not {"regressed", "incomplete"} & set(verdicts):
+    if failed and summary.complete and "bad" not in levels and not nothing_compared(summary):
         return ": exit 1 (--gate=strict)"
     return f": exit {status}"
 
 
 def _next(summary: Summary) -> str:
     """What to do, where the sentence has not said it yet."""
-    verdicts = {verdict.word for _, verdict in gated_verdicts(summary)}
+    found = {verdict.word for _, verdict in gated_verdicts(summary)}
     if summary.baseline_written:
         return f"; {summary.baseline_written} was written"
     if not summary.complete and summary.checkpoints:
         return f"; the same command with --run-id={summary.run_id} asks only what is missing"
-    if verdicts & {"regressed", "incomplete"}:
+    if any(WORDS[word].level == "bad" for word in found):
         return ""
-    if "inconclusive" in verdicts:
+    if "inconclusive" in found:
         return "; " + _how_to_conclude(summary)
-    if "improved" in verdicts:
+    if "improved" in found:
         return "; --update-baseline makes this the baseline"
     return ""

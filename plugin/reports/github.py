@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from ..errors import CkptbenchError
+from ..gate.verdict import WORDS
 from ..results import BenchmarkResult, CheckpointResult, Summary
 from . import words
 from .conclusion import conclude, gated_verdicts
 from .markdown_text import first_line, table_line
-from .rows import Row, benchmark_rows, composite_row, doubts
+from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
 
 FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below
 
 ERRORS_SHOWN = 3
 
 _SCORE = ("protocol", "metric", "score", "n", "95% interval")
-_COMPARISON = ("baseline", "diff", "95% interval", "sees", "verdict")
+_COMPARISON = ("baseline", "diff", "95% interval", "MDE", "p worse, Holm", "verdict")
 _SEVERITY = {
-    "regressed": "error",
-    "incomplete": "warning",
-    "inconclusive": "warning",
+    word: "error" if facts.level == "bad" else "warning"
+    for word, facts in WORDS.items()
+    if facts.level in ("bad", "warning")
 }
 
 
@@ -113,13 +114,14 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
         for result in checkpoint.benchmarks
         for row in benchmark_rows(result)
     ]
+    labelled += [("in the baseline only", row) for row in missing_rows(checkpoint)]
     composite = checkpoint.composite
     if composite is not None:
         label = f"{words.formula(composite.weights)} (not gated)"
         labelled.append((label, composite_row(composite)))
     compared = any(row.verdict for _, row in labelled)
     yield table_line((*_SCORE, *(_COMPARISON if compared else ())))
-    yield "|---|---|--:|--:|--:|" + ("--:|--:|--:|--:|---|" if compared else "")
+    yield "|---|---|--:|--:|--:|" + ("--:|--:|--:|--:|--:|---|" if compared else "")
     yield from (_table_row(label, row, compared) for label, row in labelled)
 
 
@@ -154,7 +156,7 @@ def _table_row(label: str, row: Row, compared: bool) -> str:
     if not compared:
         return table_line(cells)
     verdict = f"**{row.verdict}**" if row.verdict in _SEVERITY else row.verdict
-    figures = (row.baseline, row.difference, row.difference_interval, row.sees)
+    figures = (row.baseline, row.difference, row.difference_interval, row.mde, row.p)
     return table_line((*cells, *figures, verdict))
 
 

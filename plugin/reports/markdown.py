@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..curves.conclusions import Conclusions
-from ..gate.verdict import SEVERITY
+from ..gate.verdict import WORDS
 from ..origins.result import Result
 from . import words
 from .conclusion import conclude, gated_verdicts
@@ -19,7 +19,7 @@ SENTENCES_SHOWN = 5  # of what is concluded; the others are folded
 FLIPS_SHOWN = 20  # for each change of a checkpoint in a benchmark
 FIELD_CHARS = 240  # characters of a field
 _ROOM = 200  # characters kept for the last line, which says what was left out
-_DOUBTFUL = SEVERITY[:5]
+_DOUBTFUL = tuple(word for word, facts in WORDS.items() if facts.level in ("bad", "warning"))
 
 
 def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
@@ -115,10 +115,11 @@ def _score(cell: Cell) -> str:
     told = f"**{value}**" if cell.best else value
     if score.interval:
         told += f" {interval_text(score.interval, score.share)}"
-    if verdict is not None and verdict.comparison is not None:
-        told += f"<br>{words.points(verdict.comparison.difference)}"
-        if verdict.comparison.interval is not None:
-            told += f" {words.points_interval(verdict.comparison.interval)}"
+    figures = verdict.comparison if verdict is not None else None
+    if figures is not None:
+        told += f"<br>{words.points(figures.difference, figures.unit)}"
+        if figures.interval is not None:
+            told += f" {words.points_interval(figures.interval, figures.unit)}"
     return told
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..gate.verdict import Comparison, Verdict
-from ..results import BenchmarkResult, CompositeResult
+from ..results import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
 from . import words
 
@@ -24,7 +24,8 @@ class Row:
             the three that follow.
         difference: from the baseline, in percentage points.
         difference_interval: its 95% interval.
-        sees: the smallest drop that 80% power can see.
+        mde: the minimum detectable effect, in the metric's unit.
+        p: the p that the verdict used, after Holm's correction.
         verdict: the verdict's word, or empty without a baseline.
         remark: what the reader must know of the score, such as why it does not exist.
         detail: the verdict's sentence.
@@ -37,7 +38,8 @@ class Row:
     baseline: str = ""
     difference: str = ""
     difference_interval: str = ""
-    sees: str = ""
+    mde: str = ""
+    p: str = ""
     verdict: str = ""
     remark: str = ""
     detail: str = ""
@@ -56,6 +58,11 @@ def benchmark_rows(result: BenchmarkResult) -> tuple[Row, ...]:
     )
 
 
+def missing_rows(checkpoint: CheckpointResult) -> tuple[Row, ...]:
+    """A row for each gated metric of the baseline whose benchmark the run does not have."""
+    return tuple(_row(Score(v.metric, None, 0, 0), v) for v in checkpoint.missing)
+
+
 def composite_row(composite: CompositeResult) -> Row:
     """The row of the weighted mean."""
     return _row(composite.score, composite.verdict)
@@ -64,18 +71,19 @@ def composite_row(composite: CompositeResult) -> Row:
 def _row(score: Score, verdict: Verdict | None) -> Row:
     figures = verdict.comparison if verdict else None
     compared = _compared(figures) if figures else ("", "", "", "")
-    baseline, difference, difference_interval, sees = compared
+    baseline, difference, difference_interval, mde = compared
     return Row(
         metric=score.metric,
-        score=words.percent(score.value) if score.share else words.number(score.value),
+        score=words.value(score.value, score.unit),
         n=words.count(score.n),
-        interval=(words.percent_interval if score.share else words.number_interval)(score.interval),
+        interval=words.value_interval(score.interval, score.unit),
         baseline=baseline,
         difference=difference,
         difference_interval=difference_interval,
-        sees=sees,
+        mde=mde,
+        p=_p(verdict),
         verdict=verdict.word if verdict else "",
-        remark=_remark(score),
+        remark=_remark(score, verdict),
         detail=verdict.detail if verdict else "",
     )
 
@@ -87,7 +95,7 @@ def doubts(rows: Iterable[Row]) -> list[tuple[str, str]]:
     """
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.detail and row.verdict not in ("unchanged", "improved"):
+        if row.detail and row.verdict not in ("unchanged", "improved", "identical"):
             metrics.setdefault((row.verdict, row.detail), []).append(row.metric)
     return [
         (verdict, f"{', '.join(names)} {verdict}: {detail}")
@@ -95,20 +103,33 @@ def doubts(rows: Iterable[Row]) -> list[tuple[str, str]]:
     ]
 
 
-def _remark(score: Score) -> str:
+def _p(verdict: Verdict | None) -> str:
+    if verdict is None or verdict.p_adjusted is None:
+        return words.MISSING if verdict else ""
+    p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
+    return f"{p} (better)" if verdict.word == "improved" else p
+
+
+def _remark(score: Score, verdict: Verdict | None = None) -> str:
+    if verdict is not None and verdict.remark:
+        return f"{score.metric}: {verdict.remark}"
+    if verdict is not None and verdict.word == "missing":
+        return ""
     if score.value is None and score.reason.startswith(score.metric):
         return score.reason
     if score.value is None:
         return f"{score.metric} does not exist: {score.reason or 'no reason is known'}"
     if score.reason:
         return f"{score.metric}: {score.reason}"
-    return "" if score.share else f"{score.metric}: lower is better; not gated"
+    if score.higher_is_better is None:
+        return f"{score.metric}: its direction is not known; not gated"
+    return "" if score.higher_is_better else f"{score.metric}: lower is better"
 
 
 def _compared(figures: Comparison) -> tuple[str, str, str, str]:
     return (
-        words.percent(figures.baseline),
-        words.points(figures.difference),
-        words.points_interval(figures.interval),
-        words.size(figures.mde),
+        words.value(figures.baseline, figures.unit),
+        words.points(figures.difference, figures.unit),
+        words.points_interval(figures.interval, figures.unit),
+        words.size(figures.mde, figures.unit),
     )

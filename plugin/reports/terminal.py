@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..gate.verdict import WORDS
 from ..results import BenchmarkResult, CheckpointResult, Summary
 from . import words
 from .conclusion import conclude
-from .rows import Row, benchmark_rows, composite_row, doubts
+from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
 
 if TYPE_CHECKING:
     from ..curves.conclusions import Conclusions
@@ -33,13 +34,10 @@ _YELLOW: Mapping[str, bool] = {"yellow": True}
 _GREEN: Mapping[str, bool] = {"green": True}
 _BOLD: Mapping[str, bool] = {"bold": True}
 _PLAIN: Mapping[str, bool] = {}
+_BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED, "plain": _PLAIN}
 _BY_VERDICT: Mapping[str, Mapping[str, bool]] = {
-    "regressed": _RED,
-    "incomplete": _RED,
-    "inconclusive": _YELLOW,
-    "improved": _GREEN,
+    word: _BY_LEVEL[facts.level] for word, facts in WORDS.items()
 }
-_BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED}
 
 
 class _Column(NamedTuple):
@@ -60,7 +58,8 @@ _BASELINE = (
     _Column("baseline", "baseline"),
     _Column("difference", "diff"),
     _Column("difference_interval", "95% interval", gap=1),
-    _Column("sees", "sees"),
+    _Column("mde", "MDE"),
+    _Column("p", "p worse, Holm"),
 )
 _VERDICT = (_Column("verdict", "verdict", right=False),)
 
@@ -90,8 +89,8 @@ def terminal_lines(
     for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
-    if any(row.sees not in ("", words.MISSING) for c in shown for row in _rows(c)):
-        lines.append(Line("sees: the smallest drop that this comparison finds with 80% power"))
+    if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
+        lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
     lines += [Line(f"note: {note}") for note in summary.notes]
     lines += [Line(sentence, _RED) for sentence in summary.unwritten]
     conclusion = conclude(summary)
@@ -115,7 +114,8 @@ def _needs_a_look(checkpoint: CheckpointResult) -> bool:
     """Whether a checkpoint's details are shown unasked: it regressed, or is incomplete."""
     verdicts = {v.word for result in checkpoint.benchmarks for v in result.verdicts}
     incomplete = not all(result.coverage.complete for result in checkpoint.benchmarks)
-    return incomplete or bool(verdicts & {"regressed", "incomplete"})
+    failing = {word for word, facts in WORDS.items() if "regress" in facts.fails}
+    return incomplete or bool(checkpoint.missing) or bool(verdicts & failing)
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:
@@ -131,6 +131,12 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
             yield from table.row(row)
         yield from _remarks(result)
         yield from _flips(summary, result)
+    if checkpoint.missing:
+        yield Line("in the baseline only")
+        for row in missing_rows(checkpoint):
+            yield from table.row(row)
+        for verdict, sentence in doubts(missing_rows(checkpoint)):
+            yield Line(f"  {sentence}", _BY_VERDICT[verdict])
     if checkpoint.composite is not None:
         composite = checkpoint.composite
         yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
@@ -139,6 +145,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
 
 def _rows(checkpoint: CheckpointResult) -> list[Row]:
     rows = [row for result in checkpoint.benchmarks for row in benchmark_rows(result)]
+    rows += missing_rows(checkpoint)
     return rows + ([composite_row(checkpoint.composite)] if checkpoint.composite else [])
 
 
@@ -185,8 +192,10 @@ class _Table:
             compared = f"    baseline {row.baseline}, diff {row.difference}"
             if row.difference_interval != words.MISSING:
                 compared += f" {row.difference_interval}"
-            if row.sees != words.MISSING:
-                compared += f", sees {row.sees}"
+            if row.mde != words.MISSING:
+                compared += f", MDE {row.mde}"
+            if row.p != words.MISSING:
+                compared += f", p worse, Holm {row.p}"
             yield Line(compared, markup)
         if row.remark:
             yield Line(f"    {row.remark}", _YELLOW)

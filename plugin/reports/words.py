@@ -1,6 +1,6 @@
 """How numbers and facts are said to people: the same words in every report.
 
-Fractions are said as percentages and differences in percentage points (%p), two decimals each.
+Fractions are said as percentages and differences in percentage points (pp), two decimals each.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..gate.amounts import amount, signed_amount
 from ..results import BenchmarkResult, CheckpointResult, Coverage, Scalar, Summary
 from ..samples import JSON
 
@@ -33,14 +34,24 @@ def number_interval(interval: tuple[float, float] | None) -> str:
     return f"[{number(low)}, {number(high)}]"
 
 
-def points(fraction: float | None) -> str:
-    """A signed difference: `-1.31 %p`."""
-    return MISSING if fraction is None else f"{_hundredfold(fraction):+.2f} %p"
+def points(difference: float | None, unit: str = "share") -> str:
+    """A signed difference in the unit of its metric: `-1.31 pp`, `+0.024 bits/byte`."""
+    return MISSING if difference is None else signed_amount(difference, unit)
 
 
-def size(fraction: float | None) -> str:
-    """A difference whose direction the sentence gives: `1.31 %p`."""
-    return MISSING if fraction is None else f"{abs(_hundredfold(fraction)):.2f} %p"
+def size(difference: float | None, unit: str = "share") -> str:
+    """A difference whose direction the sentence gives: `1.31 pp`."""
+    return MISSING if difference is None else amount(difference, unit)
+
+
+def value(number_or_none: float | None, unit: str = "share") -> str:
+    """A score in the unit of its metric: `67.78%`, `26.020`."""
+    return percent(number_or_none) if unit == "share" else number(number_or_none)
+
+
+def value_interval(interval: tuple[float, float] | None, unit: str = "share") -> str:
+    """`[65.88, 69.62]`, in per cent of a share."""
+    return percent_interval(interval) if unit == "share" else number_interval(interval)
 
 
 def percent_interval(interval: tuple[float, float] | None) -> str:
@@ -51,12 +62,15 @@ def percent_interval(interval: tuple[float, float] | None) -> str:
     return f"[{low:.2f}, {high:.2f}]"
 
 
-def points_interval(interval: tuple[float, float] | None) -> str:
-    """`[-2.10, +0.54]`, in percentage points."""
+def points_interval(interval: tuple[float, float] | None, unit: str = "share") -> str:
+    """`[-2.10, +0.54]`, in percentage points of a share."""
     if interval is None:
         return MISSING
-    low, high = map(_hundredfold, interval)
-    return f"[{low:+.2f}, {high:+.2f}]"
+    if unit == "share":
+        low, high = map(_hundredfold, interval)
+        return f"[{low:+.2f}, {high:+.2f}]"
+    low, high = interval
+    return f"[{low:+.4g}, {high:+.4g}]"
 
 
 def probability(p: float) -> str:
@@ -81,7 +95,7 @@ def coverage(facts: Coverage) -> str:
         reasons = ", ".join(f"{count(n)} {why}" for why, n in sorted(facts.skipped.items()) if n)
         parts.append(f"{count(skipped)} skipped ({reasons})")
     if facts.errors:
-        parts.append(counted(facts.errors, "error"))
+        parts.append(f"{counted(facts.errors, 'sample')} with errors")
     if facts.not_run:
         parts.append(f"{count(facts.not_run)} not run")
     if facts.reachable is not None:
@@ -128,9 +142,10 @@ def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
             continue
         n = samples.get(verdict.metric)
         if figures.kind == "point":
-            note = "point comparison, not tested: the baseline states no n"
+            note = "point comparison, not tested: the baseline gives neither n nor standard error"
         elif figures.kind == "unpaired":
-            note = f"unpaired comparison: the baseline holds numbers only (n = {figures.n})"
+            n_then = "not known" if figures.baseline_n is None else count(figures.baseline_n)
+            note = f"unpaired comparison: the baseline holds numbers only (its n: {n_then})"
         elif figures.n is not None and n is not None and figures.n < n:
             shared = f"{count(figures.n)} of {count(n)}"
             note = f"compared over the {shared} samples that the baseline holds too"

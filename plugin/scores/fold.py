@@ -74,7 +74,8 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
     perplexities = perplexities_of(reducer, benchmark)
     kinds = kinds_of(reducer, benchmark)
     by_name = isinstance(reducer, Named)
-    return SampleValues(metrics, samples, clusters, values, perplexities, by_name, kinds)
+    counts = tuple(len(by_sample[sample]) for sample in samples)
+    return SampleValues(metrics, samples, clusters, values, perplexities, by_name, kinds, counts)
 
 
 def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
@@ -84,6 +85,26 @@ def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
     metrics = wanted_among(table.metrics, tuple(wanted))
     places = [table.metrics.index(metric) for metric in metrics]
     return replace(table, metrics=metrics, values=table.values[:, places])
+
+
+def impossible(reducer: Reducer, benchmark: str, trials: int) -> tuple[str, ...]:
+    """The metrics that cannot exist with so many trials a sample, such as pass@5 of one."""
+    if not reducer.several_trials:
+        return ()
+    width = (len(reducer.ks) or 1) + len(observed_by(reducer))
+    values = reducer.reduce([(0.0,) * width] * trials)
+    return tuple(
+        metric
+        for metric, value in zip(reducer.metrics(benchmark), values, strict=True)
+        if value is None
+    )
+
+
+def without(table: SampleValues, metrics: Sequence[str]) -> SampleValues:
+    """The table without some of its columns."""
+    if not metrics:
+        return table
+    return only(table, [metric for metric in table.metrics if metric not in metrics])
 
 
 def trials_per_sample(trials: Iterable[TrialValue]) -> tuple[int, int] | None:

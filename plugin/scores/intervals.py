@@ -88,7 +88,7 @@ def proportion_standard_error(value: float, n: int) -> float | None:
     return sqrt(value * (1 - value) / (n - 1)) if n > 1 else None
 
 
-def t_interval(center: float, standard_error: float, degrees_of_freedom: int) -> Interval:
+def t_interval(center: float, standard_error: float, degrees_of_freedom: float) -> Interval:
     """The 95% interval `center -+ t * standard_error`; unbounded quantities, so not clipped."""
     from scipy import special  # type: ignore[import-untyped]
 

@@ -67,6 +67,8 @@ class SampleValues:
         values: float64 `[n, m]`; a sample's value of a metric, NaN where it does not exist.
         perplexities: metrics whose values are natural-log likelihoods `x`; their score is
             `exp(-mean(x))`.
+        trials: how many answers each sample's values were reduced from, `[n]`; empty where that
+            is not known.
         kinds: what the metrics mean; one that is not there is a share, more of which is better.
         by_name: whether the benchmark names the values that it gives for a sample: then one
             without a value of some metric is none of that metric's.
@@ -79,6 +81,7 @@ class SampleValues:
     perplexities: tuple[str, ...] = ()
     by_name: bool = False
     kinds: Mapping[str, Metric] = field(default_factory=dict)
+    trials: tuple[int, ...] = ()
 
     def kind(self, metric: str) -> Metric:
         """What a metric means."""

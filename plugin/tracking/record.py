@@ -187,11 +187,8 @@ def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: in
         points[standard_error_name(name), step] = score.standard_error
 
 
-# The word of several verdicts is the one that somebody must see first.
-_GRAVEST_FIRST = SEVERITY
-
-
 def _verdict(checkpoints: Iterable[CheckpointResult]) -> str:
+    """The most severe word of the gated verdicts."""
     words = {
         verdict.word
         for checkpoint in checkpoints
@@ -199,7 +196,8 @@ def _verdict(checkpoints: Iterable[CheckpointResult]) -> str:
         if bench.primary
         for verdict in bench.verdicts
     }
-    return next((word for word in _GRAVEST_FIRST if word in words), "not compared")
+    words |= {verdict.word for checkpoint in checkpoints for verdict in checkpoint.missing}
+    return next((word for word in SEVERITY if word in words), "not compared")
 
 
 def _legal(tags: Mapping[str, str]) -> dict[str, str]:

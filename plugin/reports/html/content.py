@@ -254,9 +254,9 @@ def _score_cell(cell: Cell) -> ScoreCell:
     difference = ""
     if verdict is not None and verdict.comparison is not None:
         figures = verdict.comparison
-        difference = words.points(figures.difference)
+        difference = words.points(figures.difference, figures.unit)
         if figures.interval is not None:
-            difference += f" {words.points_interval(figures.interval)}"
+            difference += f" {words.points_interval(figures.interval, figures.unit)}"
     return ScoreCell(
         cell.metric,
         value_text(value, share),
@@ -270,9 +270,11 @@ def _score_cell(cell: Cell) -> ScoreCell:
 
 
 def _remark(score: Score | None) -> str:
-    if score is None or (score.value is not None and score.share):
+    if score is None:
         return ""
-    return score.reason if score.value is None else "lower is better"
+    if score.value is None:
+        return score.reason
+    return "lower is better" if score.higher_is_better is False else ""
 
 
 def _probability(p: float | None) -> str:

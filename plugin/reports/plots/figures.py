@@ -99,7 +99,7 @@ def bar_figure(chart: BarChart) -> Any:
     axes.invert_yaxis()
     axes.axvline(0, color="#222222", linewidth=0.8)
     axes.set_title(_plain(f"{chart.metric}: difference from {chart.against}"), wrap=True)
-    axes.set_xlabel("difference, %p (lines: 95% intervals)")
+    axes.set_xlabel("difference, pp (lines: 95% intervals)")
     axes.grid(axis="x", alpha=0.3)
     return figure
 

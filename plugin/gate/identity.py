@@ -1,0 +1,91 @@
+"""Whether two results measure the same thing: the settings that decide it, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..errors import CkptbenchError, nearest
+from .baseline_values import BaselineBenchmark, Scalar
+
+# What `--allow-mismatch` may name, with the words for it.
+SETTINGS: Mapping[str, str] = {
+    "protocol": "protocol",
+    "temperature": "temperature",
+    "top_p": "top-p",
+    "max_tokens": "max tokens",
+    "stop": "stop strings",
+    "chat": "chat template",
+    "num_fewshot": "few-shot examples",
+    "exec_timeout_s": "time limit of a program, s",
+    "codecontests_tests": "tests of a problem",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A setting that makes two results two different measurements.
+
+    Attributes:
+        name: a key of `SETTINGS`, or of the benchmark's own settings.
+        baseline: its value in the baseline.
+        current: its value in this run.
+    """
+
+    name: str
+    baseline: Scalar
+    current: Scalar
+
+    def __str__(self) -> str:
+        """`temperature 0 in the baseline, 0.8 here`."""
+        what = SETTINGS.get(self.name, self.name)
+        return f"{what} {_shown(self.baseline)} in the baseline, {_shown(self.current)} here"
+
+
+def mismatches(
+    held: BaselineBenchmark, protocol: str, settings: Mapping[str, Scalar]
+) -> Iterator[Mismatch]:
+    """The settings that differ, of those that both sides record.
+
+    Args:
+        held: the baseline's benchmark; one without a protocol states nothing and passes.
+        protocol: of this run.
+        settings: of this run's benchmark.
+    """
+    if held.protocol and protocol and held.protocol != protocol:
+        yield Mismatch("protocol", held.protocol, protocol)
+    for name, value in settings.items():
+        if name in held.settings and held.settings[name] != value:
+            yield Mismatch(name, held.settings[name], value)
+
+
+def unrecorded(held: BaselineBenchmark, settings: Mapping[str, Scalar]) -> tuple[str, ...]:
+    """Settings of this run that the baseline does not record, for a note.
+
+    Answers drawn at temperature 0 have no top-p.
+    """
+    absent = [name for name in settings if name not in held.settings]
+    if "temperature" in held.settings:
+        absent = [name for name in absent if name != "top_p"]
+    return tuple(SETTINGS.get(name, name) for name in absent)
+
+
+def check_allowed(names: Iterable[str]) -> None:
+    """Refuse a name that is no setting.
+
+    Raises:
+        CkptbenchError: naming the nearest one.
+    """
+    for name in names:
+        if name.replace("-", "_") not in SETTINGS:
+            raise CkptbenchError(
+                f"no setting named {name!r}{nearest(name, SETTINGS)}",
+                where="--allow-mismatch",
+                remedy=f"Settings are {', '.join(SETTINGS)}.",
+            )
+
+
+def _shown(value: Scalar) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None or value == "" else str(value)
