@@ -98,7 +98,7 @@ def _incomplete(summary: Summary) -> str:
     coverages = [r.coverage for c in summary.checkpoints for r in c.benchmarks]
     errors = sum(facts.errors for facts in coverages)
     not_run = sum(facts.not_run for facts in coverages)
-    parts = [f"{words.counted(errors, 'sample')} with errors"] if errors else []
+    parts = [words.counted(errors, "error")] if errors else []
     parts += [f"{words.count(not_run)} not run"] if not_run else []
     if not coverages:
         parts = ["nothing was scored"]

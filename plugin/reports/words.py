@@ -94,8 +94,12 @@ def coverage(facts: Coverage) -> str:
     if skipped := sum(facts.skipped.values()):
         reasons = ", ".join(f"{count(n)} {why}" for why, n in sorted(facts.skipped.items()) if n)
         parts.append(f"{count(skipped)} skipped ({reasons})")
-    if facts.errors:
-        parts.append(f"{counted(facts.errors, 'sample')} with errors")
+    counts = facts.scored + sum(facts.skipped.values()) + facts.errors + facts.not_run
+    if facts.errors and counts > facts.planned:
+        # A sample of several trials can be scored by those that were answered.
+        parts.append(f"{count(facts.errors)} with errors in some trials")
+    elif facts.errors:
+        parts.append(counted(facts.errors, "error"))
     if facts.not_run:
         parts.append(f"{count(facts.not_run)} not run")
     if facts.reachable is not None:
