@@ -90,7 +90,7 @@ def common_unit(values: NDArray[np.float64]) -> float | None:
             return None
     multiples = np.rint(sizes / unit)
     unit = float(sizes @ multiples / (multiples @ multiples))
-    exact = np.abs(sizes - np.rint(sizes / unit) * unit) <= 1e-9 * largest
+    exact = np.abs(sizes - np.rint(sizes / unit) * unit) <= 1e-10 * largest
     return unit if exact.all() else None
 
 

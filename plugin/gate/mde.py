@@ -9,7 +9,7 @@ found ("no drop").
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
+from math import ceil, inf, log2, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ POWER = 0.8
 # Halvings of an interval: the answer is right to a 10,000th of the largest drop.
 _HALVINGS = 15
 _MOST_SAMPLES = 2**27
+# Of flips in the same cluster, where hardly any have been seen.
+_CORRELATION = 0.25
 
 
 def paired_shares_mde(
@@ -67,9 +69,11 @@ def clustered_shares_mde(
     """The MDE of 0/1 outcomes of samples in g clusters.
 
     n samples are worth n / deff single ones. The design effect is that of the flips seen,
-    `sum S_c^2 / flips`, with one cluster more that flipped as a whole, since few flips say little
-    of how they cluster; and a drop d adds to it, because its losses meet in the same clusters:
-    `(m - 1) d^2 / F`, with m the size of the cluster of an average sample, F the share of flips.
+    `sum S_c^2 / flips`, together with that of one cluster of flips with a correlation of 0.25,
+    since few flips say little of how they cluster; and a drop d adds to it, because its losses
+    meet in the same clusters: `(m - 1) d^2 / F`, with m the size of the cluster of an average
+    sample and F the share of flips. Where all flips are losses, what counts is how many clusters
+    move at all, `r F + (1 - r) (1 - (1 - F)^m)` of them with correlation r, if they are more.
     With one sample in each cluster this is `paired_shares_mde`.
 
     Args:
@@ -79,15 +83,22 @@ def clustered_shares_mde(
         baseline: the baseline's share.
         alpha, tolerance, power: as in `paired_shares_mde`.
     """
-    n = float(sizes.sum())
+    n, g = float(sizes.sum()), len(sizes)
     size = float(sizes @ sizes) / n
-    design_effect = max(1.0, (float(sums @ sums) + size**2) / (flips + size))
+    prior = 1 + (size - 1) * _CORRELATION
+    effect = max(1.0, (float(sums @ sums) + size * prior) / (flips + size))
+    correlation = min(1.0, (effect - 1) / (size - 1)) if size > 1 else 0.0
     share = flips / n
 
     def found(drop: float) -> float:
         lost, won = _lost_and_won(drop, share, baseline)
-        effect = design_effect + (size - 1) * drop**2 / (lost + won)
-        return power_of_losses(n / effect, lost, won, alpha=alpha, tolerance=tolerance)
+        both = lost + won
+        units = n / (effect + (size - 1) * drop**2 / both)
+        moved = correlation * both + (1 - correlation) * (1 - (1 - both) ** size)
+        if won or g * moved <= units * both:
+            return power_of_losses(units, lost, won, alpha=alpha, tolerance=tolerance)
+        each = moved / both
+        return power_of_losses(g, lost * each, won * each, alpha=alpha, tolerance=tolerance * each)
 
     return _smallest(found, tolerance, baseline, power)
 
@@ -137,13 +148,20 @@ def loss_mde(
     """The MDE of n differences of a `variance`, where a drop takes `unit` from some of them."""
 
     def found(drop: float) -> float:
-        return loss_power(drop, n=n, variance=variance, unit=unit, alpha=alpha, tolerance=tolerance)
+        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
 
     return _smallest(found, tolerance, baseline, power)
 
 
 def loss_power(
-    drop: float, *, n: float, variance: float, unit: float, alpha: float, tolerance: float
+    drop: float,
+    n: float,
+    variance: float,
+    unit: float,
+    baseline: float,
+    *,
+    alpha: float,
+    tolerance: float,
 ) -> float:
     """The power of finding a drop that takes `unit` from some of n values, and nothing else.
 
@@ -152,11 +170,14 @@ def loss_power(
         n: clusters.
         variance: mean square of their differences when nothing has changed.
         unit: what a value falls by when it falls.
+        baseline: the mean of the values. A share drop / baseline of them is lost, and what is
+            lost does not vary any more.
         alpha, tolerance: as in `paired_shares_mde`.
     """
     # Where the differences are larger than what can be lost, they are the unit.
     unit = max(unit, sqrt(2 * variance))
-    noise, losses = variance / unit**2, drop / unit
+    noise = variance / unit**2 * max(0.0, 1 - drop / baseline)
+    losses = drop / unit
     won = noise / 2
     lost = min(noise / 2 + losses, 1 - won)
     return power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance / unit)
@@ -335,7 +356,7 @@ def clusters_needed(
         return None
 
     def found(n: int) -> float:
-        return loss_power(drop, n=n, variance=variance, unit=unit, alpha=alpha, tolerance=tolerance)
+        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
 
     return _fewest(found, power)
 
@@ -384,3 +405,48 @@ def _fewest(found: Callable[[int], float], power: float) -> int | None:
         high = short[-1] + 1
         while found(high) < power:
             high += 1
+
+
+def detectable_drop(
+    contributions: NDArray[np.float64], *, n: int, alpha: float, power: float = POWER
+) -> float:
+    """The smallest true drop that the one-sided test at `alpha` finds with the given power.
+
+    Let `s^2 = sum c^2`, the variance of the difference under sign flips, and suppose that a run
+    with a drop d would move as many clusters, by as much, as this one did. Then the difference
+    has mean -d and variance `s^2 - d^2/g`, the test asks for more than `z_a s`, and the power is
+    met when
+
+        d = z_a s + z_b sqrt(s^2 - d^2/g),
+
+    a quadratic in d. For 0/1 samples `s^2` is (lost + won) / n^2 and this is Connor's (1987)
+    equation for McNemar's test solved for the difference.
+
+    The flips seen can be too few to hold such a drop, or none at all. Then the drop's own losses
+    are the only flips: b losses and no win have the mid-p `2^-(b+1)`, so the smallest b with
+    `2^-(b+1) <= alpha` is needed, and a Poisson number of losses with mean l reaches b with the
+    given power where the gamma distribution of shape b has that quantile at l. The size of a
+    loss is taken from the contributions seen (`sum c^2 / sum |c|`), and is one sample, 1/n, when
+    nothing moved. The larger of the two answers counts.
+
+    Args:
+        contributions: `[g]`, what each cluster adds to the difference, as a fraction.
+        n: samples, all clusters together.
+        alpha: level of the test of this one metric.
+
+    Returns:
+        The drop as a positive fraction, always finite. With a handful of clusters, of which no
+        drop can be significant, it comes near the whole range of the metric.
+    """
+    from scipy import special  # type: ignore[import-untyped]
+
+    z_a, z_b = float(special.ndtri(1 - alpha)), float(special.ndtri(power))
+    g = len(contributions)
+    variance = float(contributions @ contributions)
+    size = variance / float(np.abs(contributions).sum()) if variance else 1 / n
+    losses_needed = ceil(-log2(alpha) - 1)
+    own_flips = size * min(float(special.gammaincinv(max(1, losses_needed), power)), g)
+    widen = 1 + z_b**2 / g
+    root = sqrt(max(0.0, z_a**2 - widen * (z_a**2 - z_b**2)))
+    among_flips = sqrt(variance) * (z_a + root) / widen
+    return max(own_flips, among_flips)

@@ -14,7 +14,7 @@ from ckptbench.gate.comparison import (
     compare_score,
     compare_unpaired,
 )
-from ckptbench.gate.sign_flips import mcnemar
+from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.scores.composite import composite
 from ckptbench.scores.fold import fold
 from ckptbench.scores.score import SampleValues
@@ -125,8 +125,8 @@ def test_graded_values_are_permuted() -> None:
     now = {sample: value - 0.02 + float(rng.normal(0, 0.05)) for sample, value in then.items()}
     c = compare_paired("f1", now, then, alone(now))
     assert c is not None
-    assert c.p_value == 1 / 10_001
-    assert c.mde == pytest.approx(0.0075, abs=0.0015)
+    assert c.p_value == 1 / 100_001
+    assert c.detectable_drop == pytest.approx(0.0075, abs=0.0015)
 
 
 def test_the_same_answers_are_no_difference_and_the_drop_that_would_show_is_told() -> None:
@@ -134,7 +134,7 @@ def test_the_same_answers_are_no_difference_and_the_drop_that_would_show_is_told
     c = compare_paired("m", now, now, alone(now))
     assert c is not None
     assert (c.difference, c.standard_error, c.p_value, c.p_worse) == (0.0, 0.0, 1.0, 0.5)
-    assert c.mde == pytest.approx(5.515 / N, rel=1e-3)
+    assert c.detectable_drop == pytest.approx(5.515 / N, rel=1e-3)
 
 
 # Unpaired and point
@@ -146,7 +146,7 @@ def test_an_error_that_the_baseline_states_is_taken() -> None:
     assert c.interval == pytest.approx((-0.1 - 0.098, -0.1 + 0.098), abs=1e-4)
     assert c.p_worse == pytest.approx(0.02275, abs=1e-5)
     assert c.p_value == pytest.approx(0.0455, abs=1e-4)
-    assert c.mde == pytest.approx(2.4865 * 0.05, rel=1e-4)
+    assert c.detectable_drop == pytest.approx(2.4865 * 0.05, rel=1e-4)
 
 
 def test_all_against_none_is_tested_though_neither_side_varies() -> None:
@@ -157,7 +157,7 @@ def test_all_against_none_is_tested_though_neither_side_varies() -> None:
 
 def test_equal_and_unvarying_is_no_evidence() -> None:
     c = compare_unpaired("m", 1.0, 0.0, 50, 1.0, baseline_n=50)
-    assert (c.p_value, c.p_worse, c.mde) == (1.0, 0.5, None)
+    assert (c.p_value, c.p_worse, c.detectable_drop) == (1.0, 0.5, None)
 
 
 def test_without_an_error_nothing_is_tested() -> None:
