@@ -91,7 +91,7 @@ def test_one_changed_sample_changes_one_line() -> None:
 
 def test_the_file_starts_with_its_format_and_ends_with_a_line_end() -> None:
     text = dump(BASELINE)
-    assert text.startswith('{\n  "format": "ckptbench.baseline/1",\n  "checkpoint": ')
+    assert text.startswith('{\n  "format": "ckptbench.baseline/2",\n  "checkpoint": ')
     assert text.endswith("}\n")
 
 
@@ -235,12 +235,12 @@ IN_REAL = ": benchmarks → real/whole-word"
             f"{IN_REAL} | is benchmark 'real' under protocol 'real/origin'",
         ),
         (
-            "baseline/1",
             "baseline/2",
-            " | has the format 'ckptbench.baseline/2'; this version reads 'ckptbench.baseline/1'",
+            "baseline/3",
+            " | has the format 'ckptbench.baseline/3'; this version reads 'ckptbench.baseline/2'",
         ),
-        ("baseline/1", "summary/1", " | has the format 'ckptbench.summary/1'"),
-        ('"format": "ckptbench.baseline/1",', "", ": top level | the key 'format' is missing"),
+        ("baseline/2", "summary/1", " | has the format 'ckptbench.summary/1'"),
+        ('"format": "ckptbench.baseline/2",', "", ": top level | the key 'format' is missing"),
         ('512,\n    "dtype"', '\n    "dtype"', ":7:12 | is not JSON: Expecting ',' delimiter"),
     ],
 )
@@ -301,3 +301,35 @@ def test_a_folder_with_several_names_them(tmp_path: Path) -> None:
 def test_a_folder_without_one_says_so(tmp_path: Path) -> None:
     with pytest.raises(CkptbenchError, match=r"holds no \*_baseline.json"):
         load(tmp_path)
+
+
+OLDER = """{
+  "format": "ckptbench.baseline/1",
+  "checkpoint": "checkpoint-655",
+  "fingerprint": "9c1185a5c5e9fc54",
+  "settings": {},
+  "created": "",
+  "ckptbench": "0.1.0",
+  "benchmarks": {
+    "code/raw": {
+      "benchmark": "code", "protocol": "code/raw", "primary": true, "dataset": "", "n": 1,
+      "metrics": ["pass@1", "pass@5"],
+      "scores": {
+        "pass@1": {"value": 1.0, "standard_error": null, "n": 1},
+        "pass@5": {"value": null, "standard_error": null, "n": 0}
+      },
+      "tolerance": {}, "outcomes": {"a": [1, null]}
+    }
+  },
+  "composite": null
+}
+"""
+
+
+def test_an_older_format_is_read_with_what_it_lacks_as_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "older.json"
+    path.write_text(OLDER, encoding="utf-8")
+    held = load(path).benchmarks["code/raw"]
+    assert (held.settings, held.trials, held.clusters) == ({}, 1, {})
+    assert (held.scores["pass@1"].unit, held.scores["pass@1"].higher_is_better) == ("share", True)
+    assert held.column("pass@5") == {}

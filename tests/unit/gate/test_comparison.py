@@ -2,240 +2,224 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 import pytest
 
-from ckptbench.gate.comparison import (
-    compare_composite,
-    compare_paired,
-    compare_point,
-    compare_score,
-    compare_unpaired,
-)
+from ckptbench.gate.baseline_values import BaselineBenchmark, BaselineScore
+from ckptbench.gate.comparison import Terms, compare_numbers, compare_score, effective_samples
+from ckptbench.gate.evaluate import Measured
 from ckptbench.gate.permutation_test import mcnemar
-from ckptbench.scores.composite import composite
-from ckptbench.scores.fold import fold
-from ckptbench.scores.score import SampleValues
+from ckptbench.gate.verdict import Comparison
+from ckptbench.scores.metric import PERPLEXITY
+from ckptbench.scores.score import Score
+
+from .conftest import as_baseline, measured
 
 N = 164
+TERMS = Terms(alpha=0.05, tolerance=0.01)
 
 
-def columns(
-    lost: int, won: int, kept: int, n: int = N
-) -> tuple[dict[str, float], dict[str, float]]:
+def pair(
+    now: list[float],
+    then: list[float],
+    *,
+    metric: str = "m",
+    clusters: list[str] | None = None,
+    trials: tuple[int, int] = (1, 1),
+    **more: object,
+) -> tuple[Measured, BaselineBenchmark]:
+    ours = measured("b/p", {metric: now}, clusters=clusters, trials=trials[0], **more)  # type: ignore[arg-type]
+    theirs = measured("b/p", {metric: then}, clusters=clusters, trials=trials[1], **more)  # type: ignore[arg-type]
+    return ours, next(iter(as_baseline(theirs).benchmarks.values()))
+
+
+def compare(now: list[float], then: list[float], **more: object) -> Comparison:
+    ours, held = pair(now, then, **more)  # type: ignore[arg-type]
+    found = compare_score(ours.scores[0], ours.table, held, TERMS)
+    assert found is not None
+    return found
+
+
+def flips(lost: int, won: int, kept: int, n: int = N) -> tuple[list[float], list[float]]:
     """This run's and the baseline's 0/1 values: flips first, then `kept` that both pass."""
     now = [0.0] * lost + [1.0] * won + [1.0] * kept
     then = [1.0] * lost + [0.0] * won + [1.0] * kept
-    names = [f"s{i:04}" for i in range(n)]
     pad = [0.0] * (n - len(now))
-    return dict(zip(names, now + pad, strict=True)), dict(zip(names, then + pad, strict=True))
-
-
-def alone(column: dict[str, float]) -> dict[str, str]:
-    return {sample: sample for sample in column}
-
-
-def table(metrics: dict[str, dict[str, float]], clusters: dict[str, str]) -> SampleValues:
-    samples = tuple(sorted(clusters))
-    values = np.array([[column[sample] for column in metrics.values()] for sample in samples])
-    return SampleValues(tuple(metrics), samples, tuple(clusters[s] for s in samples), values)
+    return now + pad, then + pad
 
 
 # Paired
 
 
 def test_38_lost_and_9_won_of_164() -> None:
-    now, then = columns(38, 9, 63)
-    c = compare_paired("pass@1", now, then, alone(now))
-    assert c is not None
+    c = compare(*flips(38, 9, 63))
     assert (c.kind, c.n, c.lost, c.won) == ("paired", 164, 38, 9)
     assert c.difference == pytest.approx(-0.1768, abs=5e-5)
     assert c.standard_error == pytest.approx(0.0396, abs=5e-5)
     assert c.p_value == pytest.approx(2.49e-5, rel=1e-3)
-    assert c.p_worse == mcnemar(38, 9).worse
-    # t of 163 degrees of freedom is 1.9746.
-    assert c.interval == pytest.approx(
-        (-0.1768 - 1.9746 * 0.03958, -0.1768 + 1.9746 * 0.03958), abs=1e-4
-    )
-
-
-def test_the_same_figures_unpaired_are_a_third_wider() -> None:
-    now, then = columns(38, 9, 63)
-    share_now, share_then = sum(now.values()) / N, sum(then.values()) / N
-    assert (share_now, share_then) == (72 / 164, 101 / 164)
-    error = sqrt(share_now * (1 - share_now) / (N - 1))
-    c = compare_unpaired("pass@1", share_now, error, N, share_then, baseline_n=N)
-    assert c.standard_error == pytest.approx(0.0544, abs=5e-5)
-    assert c.difference == pytest.approx(-0.1768, abs=5e-5)
+    assert (c.p_worse, c.p_better) == (mcnemar(38, 9).worse, mcnemar(38, 9).better)
+    assert c.simulation_error == 0
 
 
 def test_only_common_samples_are_compared() -> None:
-    now = {"a": 1.0, "b": 0.0, "c": 1.0}
-    then = {"b": 1.0, "c": 1.0, "d": 1.0}
-    c = compare_paired("m", now, then, alone(now))
+    ours = measured("b/p", {"m": [1.0, 0.0, 1.0]}, start=0)
+    theirs = measured("b/p", {"m": [1.0, 1.0, 1.0]}, start=1)
+    held = next(iter(as_baseline(theirs).benchmarks.values()))
+    c = compare_score(ours.scores[0], ours.table, held, TERMS)
     assert c is not None
     assert (c.n, c.lost, c.won, c.current, c.baseline) == (2, 1, 0, 0.5, 1.0)
-
-
-def test_nothing_in_common_is_no_comparison() -> None:
-    assert compare_paired("m", {"a": 1.0}, {"b": 1.0}, {"a": "a"}) is None
+    other = measured("b/p", {"m": [1.0]}, start=9)
+    assert compare_score(other.scores[0], other.table, held, TERMS) is None
 
 
 def test_the_error_of_clustered_differences_is_the_textbooks() -> None:
-    now = {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0, "e": 1.0, "f": 0.0}
-    then = {"a": 0.0, "b": 0.0, "c": 1.0, "d": 0.0, "e": 1.0, "f": 1.0}
-    clusters = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z", "f": "z"}
-    c = compare_paired("m", now, then, clusters)
-    assert c is not None
+    c = compare(
+        [1.0, 1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0, 1.0], clusters=list("xxyyzz")
+    )
     # Differences 1 1 | -1 0 | 0 -1: mean 0, cluster sums 2, -1, -1; 3/2 * (4 + 1 + 1) = 9.
     assert c.difference == 0
     assert c.standard_error == pytest.approx(sqrt(9) / 6)
-    # t of 2 degrees of freedom is 4.3027.
-    assert c.interval == pytest.approx((-4.3027 / 2, 4.3027 / 2), abs=1e-4)
     assert (c.lost, c.won) == (2, 2)
 
 
 def test_samples_of_one_text_do_not_count_as_independent() -> None:
     """Each text loses three samples at once: 12 losses are 4 coin flips."""
-    now = {f"{text}{i}": 0.0 for text in "wxyz" for i in range(3)}
-    then = dict.fromkeys(now, 1.0)
-    clustered = compare_paired("m", now, then, {sample: sample[0] for sample in now})
-    independent = compare_paired("m", now, then, alone(now))
-    assert clustered is not None
-    assert independent is not None
-    assert clustered.p_value == pytest.approx(2 / 16, abs=0.01)
-    assert independent.p_value == 2 / 2**12
+    clusters = [text for text in "wxyz" for _ in range(3)]
+    clustered = compare([0.0] * 12, [1.0] * 12, clusters=clusters)
+    assert clustered.p_value == pytest.approx(2 / 2**4)
+    assert compare([0.0] * 12, [1.0] * 12).p_value == pytest.approx(2 / 2**12)
 
 
-def test_one_cluster_has_no_error_and_no_evidence() -> None:
-    c = compare_paired("m", {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"a": "t", "b": "t"})
+def test_clusters_that_only_the_baseline_knows_count() -> None:
+    ours = measured("b/p", {"m": [0.0] * 12})
+    clusters = [text for text in "wxyz" for _ in range(3)]
+    theirs = measured("b/p", {"m": [1.0] * 12}, clusters=clusters)
+    held = next(iter(as_baseline(theirs).benchmarks.values()))
+    c = compare_score(ours.scores[0], ours.table, held, TERMS)
     assert c is not None
-    assert c.standard_error is None
-    assert c.interval is None
-    assert c.p_value == 1.0
-    # Two equally likely signs, and what was seen counts half: 1/4.
-    assert c.p_worse == pytest.approx(0.25, abs=0.02)
+    assert c.p_value == pytest.approx(2 / 2**4)
 
 
-def test_graded_values_are_permuted() -> None:
+def test_a_clustered_p_depends_neither_on_the_seed_nor_on_the_order() -> None:
+    rng = np.random.default_rng(7)
+    now, then = (rng.random((2, 90)) < 0.6).astype(float)
+    clusters = [f"c{i // 3}" for i in range(90)]
+    ours, held = pair(list(now), list(then), clusters=clusters)
+    ps = {
+        compare_score(ours.scores[0], ours.table, held, Terms(seed=seed)).p_worse  # type: ignore[union-attr]
+        for seed in range(10)
+    }
+    order = rng.permutation(30)
+    index = [3 * int(c) + i for c in order for i in range(3)]
+    shuffled = compare(
+        [now[i] for i in index],
+        [then[i] for i in index],
+        clusters=[clusters[i] for i in index],
+    )
+    assert {*ps, shuffled.p_worse} == {shuffled.p_worse}
+
+
+def test_unequal_trials_are_tested_by_labels_too() -> None:
+    """With 20 trials against 1, sign flips alone raise false alarms above alpha."""
+    rng = np.random.default_rng(3)
+    strength = rng.beta(0.3, 2.0, 40)
+    now = list((rng.random(40) < strength).astype(float))
+    then = list(rng.binomial(20, strength) / 20)
+    uneven = compare(now, then, metric="pass@1", trials=(1, 20))
+    even = compare(now, then, metric="pass@1")
+    assert uneven.p_worse is not None
+    assert even.p_worse is not None
+    assert uneven.p_worse >= even.p_worse
+
+
+def test_identical_means_every_outcome() -> None:
+    same = compare([1.0, 0.0, 1.0], [1.0, 0.0, 1.0])
+    assert same.identical
+    assert not compare([1.0, 0.0], [0.0, 1.0]).identical
+
+
+def test_equal_values_reached_by_other_sums_are_no_flips() -> None:
+    c = compare([0.1 + 0.2, 0.5], [0.3, 0.5])
+    assert (c.lost, c.won, c.identical) == (0, 0, True)
+
+
+# Perplexity
+
+
+def test_perplexities_are_compared_by_the_samples_log_likelihoods() -> None:
     rng = np.random.default_rng(0)
-    then = {f"s{i}": float(v) for i, v in enumerate(rng.uniform(0.2, 0.8, 300))}
-    now = {sample: value - 0.02 + float(rng.normal(0, 0.05)) for sample, value in then.items()}
-    c = compare_paired("f1", now, then, alone(now))
-    assert c is not None
-    assert c.p_value == 1 / 100_001
-    assert c.detectable_drop == pytest.approx(0.0075, abs=0.0015)
-
-
-def test_the_same_answers_are_no_difference_and_the_drop_that_would_show_is_told() -> None:
-    now, _ = columns(0, 0, 100)
-    c = compare_paired("m", now, now, alone(now))
-    assert c is not None
-    assert (c.difference, c.standard_error, c.p_value, c.p_worse) == (0.0, 0.0, 1.0, 0.5)
-    assert c.detectable_drop == pytest.approx(5.515 / N, rel=1e-3)
-
-
-# Unpaired and point
-
-
-def test_an_error_that_the_baseline_states_is_taken() -> None:
-    c = compare_unpaired("acc", 0.50, 0.03, 400, 0.60, baseline_error=0.04)
-    assert c.standard_error == pytest.approx(0.05)
-    assert c.interval == pytest.approx((-0.1 - 0.098, -0.1 + 0.098), abs=1e-4)
-    assert c.p_worse == pytest.approx(0.02275, abs=1e-5)
-    assert c.p_value == pytest.approx(0.0455, abs=1e-4)
-    assert c.detectable_drop == pytest.approx(2.4865 * 0.05, rel=1e-4)
-
-
-def test_all_against_none_is_tested_though_neither_side_varies() -> None:
-    c = compare_unpaired("m", 0.0, 0.0, 50, 1.0, baseline_n=50)
+    then = list(-3 + rng.normal(size=400))
+    now = [value - 0.2 + 0.01 * (i % 2 - 0.5) for i, value in enumerate(then)]
+    more = {
+        "metric": "lambada_perplexity",
+        "perplexities": ("lambada_perplexity",),
+        "kinds": {"lambada_perplexity": PERPLEXITY},
+    }
+    c = compare(now, then, **more)
+    assert (c.unit, c.higher_is_better) == ("perplexity", False)
+    assert c.baseline == pytest.approx(exp(-np.mean(then)))
+    assert c.current == pytest.approx(c.baseline * exp(0.2))
+    assert c.difference == pytest.approx(c.baseline * (exp(0.2) - 1))
+    assert (c.lost, c.won) == (400, 0)
     assert c.p_worse is not None
-    assert 0 < c.p_worse < 1e-20
+    assert c.p_worse < 1e-4
+    assert c.improvement < 0
+    low, high = c.interval or (0.0, 0.0)
+    assert low <= c.difference <= high
 
 
-def test_equal_and_unvarying_is_no_evidence() -> None:
-    c = compare_unpaired("m", 1.0, 0.0, 50, 1.0, baseline_n=50)
-    assert (c.p_value, c.p_worse, c.detectable_drop) == (1.0, 0.5, None)
+# Unpaired
 
 
-def test_without_an_error_nothing_is_tested() -> None:
-    c = compare_unpaired("m", 1.0, None, 1, 0.9, baseline_n=50)
-    assert (c.standard_error, c.p_value, c.p_worse) == (None, None, None)
+def number(value: float, n: int, *, error: float | None = None) -> Score:
+    return Score("m", value, n, n, error)
 
 
-def test_a_point_comparison_holds_no_statistics() -> None:
-    c = compare_point("real@1", 0.66, 0.6778)
-    assert c.kind == "point"
-    assert c.difference == pytest.approx(-0.0178)
-    assert (c.n, c.standard_error, c.interval, c.p_value) == (None, None, None, None)
+def test_a_baseline_of_100_percent_of_two_samples_is_not_known_exactly() -> None:
+    c = compare_numbers(number(0.59, 232), 1.0, n=2, standard_error=None, terms=TERMS)
+    assert (c.kind, c.n, c.baseline_n) == ("unpaired", 232, 2)
+    assert c.p_worse is not None
+    assert c.p_worse > 0.05
+    assert c.interval is not None
+    assert c.interval[0] < 0 < c.interval[1] + 0.2
 
 
-# The best that the baseline allows
+def test_an_error_alone_is_tested_by_welch_and_never_below_its_shares() -> None:
+    ours = number(0.59, 232, error=0.0323)
+    stated = compare_numbers(ours, 0.68, n=None, standard_error=0.03, terms=TERMS)
+    assert stated.standard_error == pytest.approx(sqrt(0.0323**2 + 0.03**2), rel=0.01)
+    exact = compare_numbers(ours, 1.0, n=20, standard_error=0.0, terms=TERMS)
+    assert exact.standard_error is not None
+    assert exact.standard_error > 0.05
 
 
-def test_samples_before_numbers_before_a_point() -> None:
-    now, then = columns(3, 1, 100)
-    measured = table({"m": now}, alone(now))
-    (score,) = fold(measured)
-    paired = compare_score(score, measured, outcomes=then, value=0.5, n=164)
-    unpaired = compare_score(score, measured, outcomes={}, value=0.5, n=164)
-    point = compare_score(score, measured, outcomes={}, value=0.5)
-    nothing = compare_score(score, measured, outcomes={}, value=None)
-    assert [c and c.kind for c in (paired, unpaired, point, nothing)] == [
-        "paired",
-        "unpaired",
-        "point",
-        None,
-    ]
+def test_less_is_better_among_numbers_too() -> None:
+    ours = Score("word_perplexity", 20.0, 100, 100, 0.5).of(PERPLEXITY)
+    c = compare_numbers(ours, 18.0, n=100, standard_error=0.5, terms=Terms(tolerance=0.1))
+    assert c.p_worse is not None
+    assert c.p_worse < 0.01
+    assert c.improvement < 0
 
 
-# The composite
+def test_without_n_and_error_it_is_a_point() -> None:
+    c = compare_numbers(number(0.6, 100), 0.66, n=None, standard_error=None, terms=TERMS)
+    assert (c.kind, c.p_value, c.interval, c.mde) == ("point", None, None, None)
 
 
-def test_a_composite_of_one_metric_is_that_metric() -> None:
-    now, then = columns(38, 9, 63)
-    whole = compare_composite("score", {"m": 1.0}, [table({"m": now}, alone(now))], {"m": then})
-    assert whole == compare_paired("score", now, then, alone(now))
-
-
-def test_a_composite_is_the_weighted_difference_with_the_parts_joint_error() -> None:
-    rng = np.random.default_rng(5)
-    names = [f"s{i}" for i in range(400)]
-    then = {
-        m: dict(zip(names, (rng.random(400) < 0.6) * 1.0, strict=True)) for m in ("r1", "r5", "l")
-    }
-    now = {
-        m: {s: 1 - v if rng.random() < 0.1 else v for s, v in column.items()}
-        for m, column in then.items()
-    }
-    tables = [
-        table({"r1": now["r1"], "r5": now["r5"]}, alone(now["r1"])),
-        table({"l": now["l"]}, alone(now["l"])),
-    ]
-    weights = {"r1": 0.4, "r5": 0.3, "l": 0.3, "unused": 0.0}
-    c = compare_composite("score", weights, tables, then)
+def test_a_baselines_number_is_used_where_it_holds_no_samples() -> None:
+    ours = measured("b/p", {"m": [1.0] * 60 + [0.0] * 40})
+    held = BaselineBenchmark("b", "b/p", True, "", 100, ("m",), {"m": BaselineScore(0.7)})
+    c = compare_score(ours.scores[0], ours.table, held, TERMS)
     assert c is not None
-    mean = {m: np.mean(list(now[m].values())) - np.mean(list(then[m].values())) for m in now}
-    assert c.difference == pytest.approx(sum(weights[m] * mean[m] for m in mean))
-    joint = np.array(
-        [0.4 * (now["r1"][s] - then["r1"][s]) + 0.3 * (now["r5"][s] - then["r5"][s]) for s in names]
-    )
-    single = np.array([0.3 * (now["l"][s] - then["l"][s]) for s in names])
-    assert c.standard_error == pytest.approx(
-        sqrt(joint.var(ddof=1) / 400 + single.var(ddof=1) / 400)
-    )
-    assert c.n == 800
-    scores = {s.metric: s for t in tables for s in fold(t)}
-    assert c.current == pytest.approx(composite(scores, weights, tables).value)
+    assert (c.kind, c.baseline_n) == ("unpaired", 100)
 
 
-def test_a_composite_with_a_part_missing_is_not_compared() -> None:
-    now, then = columns(3, 1, 100)
-    assert (
-        compare_composite(
-            "score", {"m": 0.5, "l": 0.5}, [table({"m": now}, alone(now))], {"m": then}
-        )
-        is None
-    )
+def test_clusters_make_samples_count_less() -> None:
+    clusters = [f"c{i // 3}" for i in range(300)]
+    values = [float(i // 3 % 2) for i in range(300)]
+    alike = measured("b/p", {"m": values}, clusters=clusters)
+    assert effective_samples(alike.scores[0]) == pytest.approx(100, rel=0.02)
+    single = measured("b/p", {"m": values})
+    assert effective_samples(single.scores[0]) == pytest.approx(300, rel=0.01)
