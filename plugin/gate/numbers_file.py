@@ -49,7 +49,11 @@ def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
     _check_number(name, held.get("value"), kind.unit == "share", where)
     error = held.get("standard_error")
     if error is not None and (not _is_number(error) or error < 0):
-        raise CkptbenchError(f"'standard_error' is {error!r}", where=f"{where}: {name}")
+        raise CkptbenchError(
+            f"'standard_error' is {error!r}",
+            where=f"{where}: {name}",
+            remedy="It is a number from 0, in the unit of the value.",
+        )
     own = _counts(held.get("n"), {name: 0}, f"{where}: {name}").get(name)
     return BaselineScore(
         float(held["value"]),
