@@ -190,7 +190,7 @@ class Group:
             reason = f"the response could not be read: {type(error).__name__}: {error}"
             return Failed(reason, traceback.format_exc())
 
-    def judge(self, arguments: Mapping[str, Any], response: Response) -> Outcome:
+    def judge(self, sample: Sample, arguments: Mapping[str, Any], response: Response) -> Outcome:
         """What an item's response came to, by the function's word."""
         reducer = self.reducer
         if isinstance(reducer, Named):
@@ -199,7 +199,8 @@ class Group:
         outcome = judge(self.function, arguments, response, reducer.ks)
         if not outcome.values or not observed_by(reducer):
             return outcome
-        values = (*outcome.values, *reducer.observe(response))  # type: ignore[attr-defined]
+        answer = self.protocol.answer(sample) if self.protocol.answer is not None else ""
+        values = (*outcome.values, *reducer.observe(response, answer))  # type: ignore[attr-defined]
         return replace(outcome, values=values)
 
     @property

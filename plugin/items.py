@@ -201,7 +201,7 @@ class SampleItem(pytest.Item):
         elif not isinstance(response, Failed | Skipped):
             execution = answering.executions.result(self)
         arguments = self._arguments(response, execution)
-        outcome = self.group.judge(arguments, response)
+        outcome = self.group.judge(self.sample, arguments, response)
         if execution is None:
             return outcome
         detail = f"{execution.word}: {execution.reason}" if outcome.status == "missed" else ""
@@ -276,7 +276,7 @@ def make_items(
                 protocol=protocol,
                 primary=primary,
                 default_protocol=protocol is found.protocols[0],
-                reducer=protocol.score or reducer,
+                reducer=protocol.folding(reducer),
                 checkpoint=checkpoint,
                 many_checkpoints=len(session.checkpoints) > 1,
                 dataset=_dataset_info(found, rows),

@@ -57,6 +57,8 @@ class Protocol:
         execute: makes what the `sandbox` fixture judges of a sample, its response and the number
             of the trial; for benchmark functions that take `execution`.
         score: how its outcomes become scores, where that is not as the benchmark says.
+        answer: the right answer's text as the model is scored on it, where responses hold its
+            log probability: its bits per byte are then a metric beside the share.
     """
 
     name: str
@@ -65,6 +67,14 @@ class Protocol:
     covers: Callable[[Sample], bool] = every_sample
     execute: Callable[[Sample, Any, int], Any] | None = None
     score: Reducer | None = None
+    answer: Callable[[Sample], str] | None = None
+
+    def folding(self, usual: Reducer) -> Reducer:
+        """What makes scores of its outcomes, where the benchmark's own reducer is `usual`."""
+        from .scores.reducers import with_bits_per_byte
+
+        reducer = self.score or usual
+        return reducer if self.answer is None else with_bits_per_byte(reducer)
 
     @property
     def benchmark(self) -> str:

@@ -75,6 +75,8 @@ class FillMask:
         beam: width of the left-to-right search over the masks; 1 is greedy.
         options: when given, these words are scored at the place instead of searching, each with
             as many masks as it has tokens; the candidates are the options, best first.
+        likelihood: whether the response holds the log probability of `word` too: forced through
+            its own tokens from left to right, in as many masks. Not with one mask for any word.
     """
 
     text: str
@@ -86,6 +88,7 @@ class FillMask:
     top: int = 5
     beam: int = 10
     options: tuple[str, ...] = ()
+    likelihood: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +100,15 @@ class Filled:
         logprobs: natural-log probability of each candidate, summed over its masks.
         rank: place of the asked word among the candidates, from 1; None when it is not there.
         masks: how many masks the word was given.
+        answer_logprob: natural-log probability of the asked word, of an option with what follows
+            it, summed over its masks; None when it was not asked for or is no finite number.
     """
 
     candidates: tuple[str, ...]
     logprobs: tuple[float, ...]
     rank: int | None
     masks: int
+    answer_logprob: float | None = None
 
     def within(self, k: int) -> bool:
         """Whether the asked word is among the first k candidates."""
@@ -203,6 +209,11 @@ class Likelihood:
     logprob: float
     greedy: bool
     tokens: int
+
+    @property
+    def answer_logprob(self) -> float:
+        """`logprob`, under the name that every response with a likelihood has it by."""
+        return self.logprob
 
     def within(self, k: int) -> bool:
         """Whether the continuation is the model's first choice; further places are not known.

@@ -19,9 +19,13 @@ from .intervals import (
     t_interval,
     wilson_interval,
 )
-from .metric import UNKNOWN
+from .metric import BITS_PER_BYTE, UNKNOWN
 from .reducers import Named, kinds_of, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
+
+# Why a sample has no value of a metric.
+_NO_VALUE = "too few trials, or a value that is no finite number"
+_NO_LIKELIHOOD = "their responses hold no likelihood of the right answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +159,22 @@ def _column(
         return _perplexity(metric, values, groups)
     held = np.isfinite(values)
     if not table.by_name or held.all() or not held.any():
-        return _score(metric, values, groups)
+        unlikely = table.kind(metric).unit == BITS_PER_BYTE.unit
+        return _score(metric, values, groups, _NO_LIKELIHOOD if unlikely else _NO_VALUE)
     clusters = [name for name, has in zip(table.clusters, held, strict=True) if has]
     score = _score(metric, values[held], partition(clusters))
     remark = f"of the {score.n:,} of {len(values):,} samples that have one; not gated"
     return replace(score, reason=remark)
 
 
-def _score(metric: str, values: NDArray[np.float64], groups: Partition) -> Score:
+def _score(
+    metric: str, values: NDArray[np.float64], groups: Partition, why: str = _NO_VALUE
+) -> Score:
     n = len(values)
     if not n:
         return Score(metric, None, 0, 0, reason="no sample was scored")
     missing = int(n - np.isfinite(values).sum())
     if missing:
-        why = "too few trials, or a value that is no finite number"
         reason = f"{metric} does not exist for {missing:,} of {n:,} samples: {why}"
         return Score(metric, None, n - missing, groups.clusters, reason=reason)
     value = float(values.mean())

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import comb, fsum
+from math import comb, fsum, isfinite, log, nan
 from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import CkptbenchError
-from .metric import PERPLEXITY, SHARE, Metric, Unit, known_metric
+from .metric import BITS_PER_BYTE, PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
 
 if TYPE_CHECKING:
-    from ..samples import Likelihood
+    from ..samples import Likelihood, Response
+
+
+_BITS = "bits_per_byte"
 
 
 def estimate_pass_at_k(n: int, c: int, k: int) -> float | None:
@@ -40,15 +43,35 @@ def estimate_pass_at_k(n: int, c: int, k: int) -> float | None:
     return (subsets - comb(n - c, k)) / subsets
 
 
+def bits_per_byte(logprob: float | None, text: str) -> float:
+    """Bits that a model spends on each byte of a text: `-logprob / ln 2 / UTF-8 bytes`.
+
+    The measure of Heineman et al. 2025, "Signal and Noise" (arXiv 2508.13144), over the text of
+    the right answer: less is better, 0 is certainty.
+
+    Args:
+        logprob: natural-log probability of the whole text; None when it is not known.
+
+    Returns:
+        NaN where there is no finite log probability, or no text.
+    """
+    if logprob is None or not isfinite(logprob) or not text:
+        return nan
+    return -logprob / log(2) / len(text.encode("utf-8", "surrogatepass"))
+
+
 @dataclass(frozen=True, slots=True)
 class TopK:
     """Was the answer among the first k? Several trials of one sample are averaged.
 
     Attributes:
         ks: the values of k; the benchmark function is called with each.
+        bits_per_byte: whether the bits per byte of the right answer are a metric beside them;
+            they are read from the response's `answer_logprob`.
     """
 
     ks: tuple[int, ...]
+    bits_per_byte: bool = False
     takes_k: ClassVar[bool] = True
     several_trials: ClassVar[bool] = False
 
@@ -59,14 +82,28 @@ class TopK:
         """The same question for other values of k."""
         return replace(self, ks=ks)
 
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Names of what `observe` reads."""
+        return (_BITS,) if self.bits_per_byte else ()
+
     def metrics(self, benchmark: str) -> tuple[str, ...]:
-        """`real@1`, `real@5` ... for benchmark `real`."""
-        return tuple(f"{benchmark}@{k}" for k in self.ks)
+        """`real@1`, `real@5` ... for benchmark `real`, and `real_bits_per_byte`."""
+        shares = tuple(f"{benchmark}@{k}" for k in self.ks)
+        return (*shares, f"{benchmark}_{_BITS}") if self.bits_per_byte else shares
+
+    def kinds(self, benchmark: str) -> dict[str, Metric]:
+        """Bits per byte are no share."""
+        return {f"{benchmark}_{_BITS}": BITS_PER_BYTE} if self.bits_per_byte else {}
+
+    def observe(self, response: Response, answer: str) -> tuple[float, ...]:
+        """What is read from a response beside the function's word, named in `observed`."""
+        return (_bits_of(response, answer),) if self.bits_per_byte else ()
 
     def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
-        """The mean over the trials for each k; None for each when there is no trial."""
+        """The mean over the trials of each value; None for each when there is no trial."""
         if not trials:
-            return (None,) * len(self.ks)
+            return (None,) * (len(self.ks) + self.bits_per_byte)
         return tuple(_mean(column) for column in zip(*trials, strict=True))
 
 
@@ -203,11 +240,14 @@ class FirstChoice:
 
     The benchmark function tells the first, called with `k` = 1; the second is read from the
     response, a `Likelihood`. Its metric is the perplexity.
+
+    Attributes:
+        bits_per_byte: as of `TopK`.
     """
 
+    bits_per_byte: bool = False
     takes_k: ClassVar[bool] = False
     several_trials: ClassVar[bool] = False
-    observed: ClassVar[tuple[str, ...]] = ("log_likelihood",)
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -219,26 +259,41 @@ class FirstChoice:
         return self
 
     def metrics(self, benchmark: str) -> tuple[str, ...]:
-        """`lambada@1` and `lambada_perplexity` for benchmark `lambada`."""
-        return (f"{benchmark}@1", *self.perplexities(benchmark))
+        """`lambada@1`, `lambada_perplexity` and `lambada_bits_per_byte` for benchmark `lambada`."""
+        bits = (f"{benchmark}_{_BITS}",) if self.bits_per_byte else ()
+        return (f"{benchmark}@1", *self.perplexities(benchmark), *bits)
 
     def perplexities(self, benchmark: str) -> tuple[str, ...]:
         """The metrics whose values are log likelihoods; see `SampleValues`."""
         return (f"{benchmark}_perplexity",)
 
     def kinds(self, benchmark: str) -> dict[str, Metric]:
-        """The perplexity is no share."""
-        return {f"{benchmark}_perplexity": PERPLEXITY}
+        """Neither the perplexity nor bits per byte are a share."""
+        bits = {f"{benchmark}_{_BITS}": BITS_PER_BYTE} if self.bits_per_byte else {}
+        return {f"{benchmark}_perplexity": PERPLEXITY, **bits}
 
-    def observe(self, response: Likelihood) -> tuple[float, ...]:
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Names of what `observe` reads."""
+        return ("log_likelihood", _BITS) if self.bits_per_byte else ("log_likelihood",)
+
+    def observe(self, response: Likelihood, answer: str) -> tuple[float, ...]:
         """What is read from a response beside the function's word, named in `observed`."""
-        return (response.logprob,)
+        bits = (_bits_of(response, answer),) if self.bits_per_byte else ()
+        return (response.logprob, *bits)
 
     def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
         """The means over the trials; None for each when there is no trial."""
         if not trials:
-            return (None, None)
+            return (None,) * (2 + self.bits_per_byte)
         return tuple(_mean(column) for column in zip(*trials, strict=True))
+
+
+def with_bits_per_byte(reducer: Reducer) -> Reducer:
+    """The reducer with the right answer's bits per byte beside its metrics, where it can."""
+    if isinstance(reducer, TopK | FirstChoice):
+        return replace(reducer, bits_per_byte=True)
+    return reducer
 
 
 def observed_by(reducer: Reducer) -> tuple[str, ...]:
@@ -292,6 +347,11 @@ def mean(
 def first_choice() -> Reducer:
     """LAMBADA of causal models: was it the first choice, and the perplexity beside it."""
     return FirstChoice()
+
+
+def _bits_of(response: Response, answer: str) -> float:
+    """Bits per byte of the right answer; NaN where the response holds no likelihood of it."""
+    return bits_per_byte(getattr(response, "answer_logprob", None), answer)
 
 
 def _mean(values: Sequence[float]) -> float:
