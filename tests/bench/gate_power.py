@@ -37,6 +37,8 @@ METRICS, CHECKPOINTS = 3, 20
 FALSE_ALARMS, UNEQUAL_FALSE_ALARMS = (0.0, 0.055), (0.0, 0.063)
 CAUGHT = (0.72, 0.88)
 TRIALS = 20
+# Fewer random flips than the product draws: they are far finer than the spread over runs.
+DRAWS = 10_000
 # Strengths of problems: Beta distributions of the probability that a trial passes.
 STRENGTHS = {"weak": (0.2, 2.0), "middle": (0.5, 0.5), "strong": (2.0, 0.2)}
 NULLS = ("same strengths", "strengths jittered", "half up, half down")
@@ -276,7 +278,7 @@ def sampled(problems: int, k: int, name: str, *, runs: int, seed: int) -> Row:
         return (
             values[passed] - values[before],
             values[before],
-            trials_test(passed, trials, before, trials, k).worse,
+            trials_test(passed, trials, before, trials, k, draws=DRAWS).worse,
         )
 
     def found(differences: Floats, p: float) -> bool:
@@ -384,14 +386,14 @@ def unpaired(now_n: int, then_n: int, *, shares: Iterable[float] = ()) -> list[R
 
 def _alarms(differences: Floats, p: Floats, rng: Rng) -> tuple[Rate, Rate, Rate | None]:
     one = float(((differences < -TOLERANCE - 1e-9) & (p <= ALPHA)).mean())
-    groups = len(p) // METRICS
-    three = false_alarms(differences, p, METRICS, groups, rng)
-    family = METRICS * CHECKPOINTS
-    rates = (Rate(one, len(p), FALSE_ALARMS), Rate(three, groups, FALSE_ALARMS))
-    if len(p) < 200 * family:
-        return *rates, None
-    groups = len(p) // family
-    return *rates, Rate(false_alarms(differences, p, family, groups, rng), groups, FALSE_ALARMS)
+    rates = [Rate(one, len(p), FALSE_ALARMS)]
+    for family in (METRICS, METRICS * CHECKPOINTS):
+        # Each comparison stands in as many groups as a group has members, so that chance in how
+        # they are put together is without weight; as evidence they count once.
+        rate = false_alarms(differences, p, family, len(p), rng)
+        rates.append(Rate(rate, len(p) // family, FALSE_ALARMS))
+    one_metric, three, sixty = rates
+    return one_metric, three, sixty if len(p) >= 200 * METRICS * CHECKPOINTS else None
 
 
 def _caught(
@@ -434,7 +436,7 @@ def table(runs: float, seed: int) -> Iterator[tuple[str, Iterator[Row]]]:
                     yield clustered_shares(n, share, flips, correlation, runs=count, seed=seed)
 
     def trials() -> Iterator[Row]:
-        for problems, count in ((28, 2_000), (164, 2_000), (1_600, 400), (14_000, 100)):
+        for problems, count in ((28, 4_000), (164, 4_000), (1_600, 600), (14_000, 120)):
             for name in STRENGTHS:
                 for k in (1, 5):
                     yield sampled(problems, k, name, runs=scaled(count), seed=seed)
