@@ -431,16 +431,16 @@ def table(runs: float, seed: int) -> Iterator[tuple[str, Iterator[Row]]]:
             # Ten clusters do not show how their flips cluster, so the MDE takes a middle course.
             correlations = (0.2,) if n == 28 else (0.0, 0.3)
             for correlation in correlations:
-                for share, flips in ((0.1, 0.06), (0.5, 0.12), (0.9, 0.06), (0.99, 0.01)):
-                    count = scaled(1_000 if n < 10_000 else 250)
+                for share, flips in ((0.1, 0.06), (0.5, 0.12), (0.99, 0.01)):
+                    count = scaled(1_000 if n < 10_000 else 200)
                     yield clustered_shares(n, share, flips, correlation, runs=count, seed=seed)
 
     def trials() -> Iterator[Row]:
         for problems, count, more in (
-            (28, 3_000, 9_000),
-            (164, 3_000, 9_000),
-            (1_600, 600, 0),
-            (14_000, 150, 0),
+            (28, 2_000, 10_000),
+            (164, 2_000, 1_000),
+            (1_600, 400, 0),
+            (14_000, 100, 0),
         ):
             for name in STRENGTHS:
                 for k in (1, 5):
@@ -457,7 +457,7 @@ def table(runs: float, seed: int) -> Iterator[tuple[str, Iterator[Row]]]:
         for problems in (20, 28, 164):
             for pair in ((20, 1), (1, 20), (20, 5), (20, 20)):
                 cells = [
-                    unequal(problems, *pair, name, null, runs=scaled(1_500), seed=seed)
+                    unequal(problems, *pair, name, null, runs=scaled(600), seed=seed)
                     for name in STRENGTHS
                     for null in NULLS
                 ]
