@@ -171,6 +171,6 @@ def test_a_summary_that_was_cut_off_is_an_error(folder: Path) -> None:
 
 def test_a_summary_of_another_version_is_an_error(folder: Path) -> None:
     path = folder / "summary.json"
-    path.write_text(path.read_text("utf-8").replace("ckptbench.summary/1", "ckptbench.summary/9"))
+    path.write_text(path.read_text("utf-8").replace("ckptbench.summary/2", "ckptbench.summary/9"))
     with pytest.raises(CkptbenchError, match=r"has the format 'ckptbench.summary/9'"):
         read(folder)
