@@ -57,7 +57,7 @@ def report_to_github(
 
 
 def workflow_commands(summary: Summary) -> list[str]:
-    """An error for each regressed metric; a warning for what else somebody should look at."""
+    """An error for each metric that fails the gate; a warning for what else to look at."""
     commands = []
     incomplete_said = False
     for checkpoint, verdict in gated_verdicts(summary):
@@ -101,6 +101,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
     yield ""
     for result in checkpoint.benchmarks:
         yield from _remarks(result)
+    yield from (f"- {first_line(sentence)}" for _, sentence in doubts(missing_rows(checkpoint)))
     if checkpoint.composite is not None:
         remark = composite_row(checkpoint.composite).remark
         yield from [f"- {first_line(remark)}"] if remark else []

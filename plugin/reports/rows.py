@@ -25,7 +25,9 @@ class Row:
         difference: from the baseline, in percentage points.
         difference_interval: its 95% interval.
         mde: the minimum detectable effect, in the metric's unit.
-        p: the p that the verdict used, after Holm's correction.
+        p: the p that the verdict used, after Holm's correction; `(better)` stands behind it
+            where it is not of "worse".
+        p_sentence: the same with its name: `p worse, Holm = 0.0312`; empty without one.
         verdict: the verdict's word, or empty without a baseline.
         remark: what the reader must know of the score, such as why it does not exist.
         detail: the verdict's sentence.
@@ -40,6 +42,7 @@ class Row:
     difference_interval: str = ""
     mde: str = ""
     p: str = ""
+    p_sentence: str = ""
     verdict: str = ""
     remark: str = ""
     detail: str = ""
@@ -82,6 +85,7 @@ def _row(score: Score, verdict: Verdict | None) -> Row:
         difference_interval=difference_interval,
         mde=mde,
         p=_p(verdict),
+        p_sentence=words.verdict_p(verdict) if verdict else "",
         verdict=verdict.word if verdict else "",
         remark=_remark(score, verdict),
         detail=verdict.detail if verdict else "",

@@ -194,8 +194,8 @@ class _Table:
                 compared += f" {row.difference_interval}"
             if row.mde != words.MISSING:
                 compared += f", MDE {row.mde}"
-            if row.p != words.MISSING:
-                compared += f", p worse, Holm {row.p}"
+            if row.p_sentence:
+                compared += f", {row.p_sentence}"
             yield Line(compared, markup)
         if row.remark:
             yield Line(f"    {row.remark}", _YELLOW)

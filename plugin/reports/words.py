@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..gate.amounts import amount, signed_amount
+from ..gate.verdict import Verdict
 from ..results import BenchmarkResult, CheckpointResult, Coverage, Scalar, Summary
 from ..samples import JSON
 
@@ -76,6 +77,13 @@ def points_interval(interval: tuple[float, float] | None, unit: str = "share") -
 def probability(p: float) -> str:
     """`p = 0.0312`, or `p < 0.0001`."""
     return "p < 0.0001" if p < 0.00005 else f"p = {p:.4f}"
+
+
+def verdict_p(verdict: Verdict) -> str:
+    """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
+    if verdict.p_adjusted is None:
+        return ""
+    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
 
 
 def count(number: int) -> str:

@@ -203,7 +203,8 @@ def test_a_metric_that_the_benchmark_gives_some_samples_is_the_mean_over_those()
     assert (f1.value, f1.n, f1.clusters) == (0.75, 2, 2)
     assert f1.standard_error == pytest.approx(0.25)
     assert f1.reason == "of the 2 of 4 samples that have one; not gated"
-    assert not f1.share
+    assert (em.gated, f1.gated) == (True, False)
+    assert f1.share, "a mean over some of the samples keeps its unit"
 
 
 def test_its_clusters_are_those_of_the_samples_that_have_it() -> None:
