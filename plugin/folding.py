@@ -31,6 +31,7 @@ from .results import (
 from .samples import content_hash
 from .scores.composite import DEFAULT_WEIGHTS, composite
 from .scores.fold import TrialValue, fold, only, tabulate, trials_per_sample
+from .scores.noise import noise_of
 from .scores.registry import reducer_of
 from .scores.score import SampleValues
 from .store import PlannedItem, RunStore
@@ -297,6 +298,12 @@ class _Checkpoint:
             errors=tuple(group.errors[:ERRORS_KEPT]),
             seconds=self.work[place][0],
             given={name: Given(**given) for name, given in facts.get("asked", {}).items()},
+            noise=noise_of(
+                group.trials,
+                reducer_of(facts["reducer"]),
+                measured.benchmark,
+                measured.table.metrics,
+            ),
         )
 
     def _composite(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .gate.verdict import Verdict
+from .scores.noise import Noise
 from .scores.score import Score
 
 Scalar = str | int | float | bool | None
@@ -103,6 +104,8 @@ class BenchmarkResult:
         errors: one line for each of the first errors: the item and its reason.
         seconds: time spent answering, added over the workers that did.
         given: settings of this benchmark that are no defaults, such as `limit`.
+        noise: where the standard error of a metric comes from, of the metrics whose samples have
+            enough trials.
     """
 
     benchmark: str
@@ -116,6 +119,7 @@ class BenchmarkResult:
     errors: tuple[str, ...] = ()
     seconds: float = 0.0
     given: Mapping[str, Given] = field(default_factory=dict)
+    noise: tuple[Noise, ...] = ()
 
     @property
     def is_group(self) -> bool:

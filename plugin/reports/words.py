@@ -140,6 +140,37 @@ def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
     return tuple(f"{', '.join(metrics)}: {note}" for note, metrics in told.items())
 
 
+def noise(result: BenchmarkResult) -> str:
+    """Where the error of the first metric with several trials comes from; empty without one."""
+    if not result.noise:
+        return ""
+    found = result.noise[0]
+    shares = {score.metric: score.share for score in result.scores}
+    share = shares.get(found.metric, True)
+
+    def error(value: float) -> str:
+        return f"{_hundredfold(value):.2f} pp" if share else number(value)
+
+    most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
+    return (
+        f"noise of {found.metric}: {found.share_of_draw:.0%} of the variance is the draw of "
+        f"answers, {found.share_of_problems:.0%} the choice of problems; standard error "
+        f"{error(found.se_now)}, {error(found.se_twice_trials)} with twice the trials, "
+        f"{error(found.se_twice_problems)} with twice the problems: {found.remedy} shrink it {most}"
+    )
+
+
+def noise_notes(summary: Summary) -> tuple[str, ...]:
+    """The noise of each benchmark of a run that has several trials, with whose it is."""
+    several = len(summary.checkpoints) > 1
+    return tuple(
+        f"{f'{checkpoint.name} ' if several else ''}{result.protocol}: {sentence}"
+        for checkpoint in summary.checkpoints
+        for result in checkpoint.benchmarks
+        if (sentence := noise(result))
+    )
+
+
 def rerun_command(summary: Summary, nodeid: str) -> str:
     """A shell command that asks one item of this run again.
 
