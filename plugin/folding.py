@@ -31,7 +31,8 @@ from .results import (
 from .samples import content_hash
 from .scores.composite import DEFAULT_WEIGHTS, composite
 from .scores.fold import TrialValue, fold, only, tabulate, trials_per_sample
-from .scores.noise import noise_of
+from .scores.noise_floor import floor_notes, noise_floor
+from .scores.noise_parts import noise_of
 from .scores.registry import reducer_of
 from .scores.score import SampleValues
 from .store import PlannedItem, RunStore
@@ -55,6 +56,7 @@ class _GroupFold:
     reasons: dict[str, str] = field(default_factory=dict)
     nodeids: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    repeats: Sequence[tuple[bool | None, bool]] = ()
 
     def take(self, item: PlannedItem, recorded: Recorded) -> None:
         before = self.statuses.get(item.sample, "passed")
@@ -123,6 +125,8 @@ def fold_run(
     groups = [_GroupFold(facts) for facts in store.groups()]
     for item in store.plan():
         groups[item.group].take(item, outcomes.get(item.nodeid, _NOT_RUN))
+    for number, repeats in store.repeats().items():
+        groups[number].repeats = repeats
     work = store.work()
     engines = store.engines()
     by_checkpoint: dict[str, list[int]] = defaultdict(list)
@@ -195,6 +199,10 @@ class _Checkpoint:
             for name, value in source.get("settings", {}).items()
         }
         self._note_uneven_trials()
+        floors = [
+            (g.facts["protocol"], reducer_of(g.facts["reducer"]), g.repeats) for g in self.groups
+        ]
+        self.notes += floor_notes(floors, settings, options.temperature, options.noise_floor)
         if baseline is not None:
             self._note_comparison(measured, settings, baseline)
         return CheckpointResult(
@@ -280,7 +288,7 @@ class _Checkpoint:
         baseline: Baseline | None,
     ) -> BenchmarkResult:
         group = self.groups[place]
-        facts = group.facts
+        facts, reducer = group.facts, reducer_of(group.facts["reducer"])
         return BenchmarkResult(
             benchmark=measured.benchmark,
             protocol=measured.protocol,
@@ -298,12 +306,8 @@ class _Checkpoint:
             errors=tuple(group.errors[:ERRORS_KEPT]),
             seconds=self.work[place][0],
             given={name: Given(**given) for name, given in facts.get("asked", {}).items()},
-            noise=noise_of(
-                group.trials,
-                reducer_of(facts["reducer"]),
-                measured.benchmark,
-                measured.table.metrics,
-            ),
+            noise=noise_of(group.trials, reducer, measured.benchmark, measured.table.metrics),
+            floor=noise_floor(group.repeats),
         )
 
     def _composite(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .gate.verdict import Verdict
-from .scores.noise import Noise
+from .scores.noise import Noise, NoiseFloor
 from .scores.score import Score
 
 Scalar = str | int | float | bool | None
@@ -106,6 +106,7 @@ class BenchmarkResult:
         given: settings of this benchmark that are no defaults, such as `limit`.
         noise: where the standard error of a metric comes from, of the metrics whose samples have
             enough trials.
+        floor: what asking some samples once more came to; None where none was.
     """
 
     benchmark: str
@@ -120,6 +121,7 @@ class BenchmarkResult:
     seconds: float = 0.0
     given: Mapping[str, Given] = field(default_factory=dict)
     noise: tuple[Noise, ...] = ()
+    floor: NoiseFloor | None = None
 
     @property
     def is_group(self) -> bool:

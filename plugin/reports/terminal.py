@@ -147,8 +147,9 @@ def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     yield Line(f"  coverage: {words.coverage(facts)}", _PLAIN if facts.complete else _RED)
     for error in result.errors[:ERRORS_SHOWN]:
         yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
-    if noise := words.noise(result):
-        yield Line(f"  {noise}")
+    yield from (
+        Line(f"  {told}") for told in (words.noise(result), words.noise_floor(result)) if told
+    )
     for note in words.comparison_notes(result):
         yield Line(f"  {note}", _YELLOW)
     for verdict, sentence in doubts(benchmark_rows(result)):

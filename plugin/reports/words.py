@@ -160,14 +160,35 @@ def noise(result: BenchmarkResult) -> str:
     )
 
 
+def noise_floor(result: BenchmarkResult) -> str:
+    """How many samples flipped when they were asked again; empty where none was.
+
+    `noise floor: 1 of 100 samples flipped (0.2% to 5.4%) when asked again with another seed and
+    batch size`.
+    """
+    floor = result.floor
+    if floor is None:
+        return ""
+    if floor.interval is None:
+        return f"noise floor: none of {counted(floor.unanswered, 'sample')} could be asked again"
+    low, high = (f"{100 * end:.1f}%" for end in floor.interval)
+    other = "another seed and batch size" if floor.other_batch_size else "another seed"
+    unanswered = f"; {count(floor.unanswered)} had no second answer" if floor.unanswered else ""
+    return (
+        f"noise floor: {count(floor.flipped)} of {counted(floor.samples, 'sample')} flipped "
+        f"({low} to {high}) when asked again with {other}{unanswered}"
+    )
+
+
 def noise_notes(summary: Summary) -> tuple[str, ...]:
-    """The noise of each benchmark of a run that has several trials, with whose it is."""
+    """What is known of the noise of each benchmark of a run, with whose it is."""
     several = len(summary.checkpoints) > 1
     return tuple(
         f"{f'{checkpoint.name} ' if several else ''}{result.protocol}: {sentence}"
         for checkpoint in summary.checkpoints
         for result in checkpoint.benchmarks
-        if (sentence := noise(result))
+        for sentence in (noise(result), noise_floor(result))
+        if sentence
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ckptbench.scores.fold import TrialValue
-from ckptbench.scores.noise import (
+from ckptbench.scores.noise_parts import (
     draw_variance,
     noise_of,
     noise_of_passes,
@@ -109,7 +109,9 @@ def test_errors_are_predicted_for_twice_the_trials_and_twice_the_problems(k: int
         twice = noise_of_passes(
             simulated_counts(160, 10, 20000 + seed), list(map(str, range(160))), k
         )
-        assert half and more and twice
+        assert half is not None
+        assert more is not None
+        assert twice is not None
         predicted.append((half.se_twice_trials, half.se_twice_problems))
         shown.append((more.se_now, twice.se_now))
     assert np.mean(predicted, axis=0) == pytest.approx(np.mean(shown, axis=0), rel=0.03)
