@@ -20,7 +20,8 @@ from ..scores.intervals import (
     t_interval,
 )
 from ..scores.score import SampleValues, Score
-from .sign_flips import POWER, PValues, detectable_drop, mcnemar, permute_signs
+from .mde import POWER, detectable_drop
+from .permutation_test import NO_DIFFERENCE, PValues, mcnemar, sign_flip_test
 from .verdict import Comparison
 
 Column = Mapping[str, float]
@@ -230,7 +231,7 @@ def _paired(metric: str, parts: Sequence[_Pairs], alpha: float, seed: int) -> Co
     # Equal values that were reached by other sums may differ in their last digit.
     lost, won = int((changes < -1e-12).sum()), int((changes > 1e-12).sum())
     moved = np.concatenate(contributions)
-    p = mcnemar(lost, won) if closed_form else permute_signs(moved, seed=seed)
+    p = mcnemar(lost, won) if closed_form else sign_flip_test(moved, seed=seed)
     known = [error for error in errors if error is not None]
     standard_error = sqrt(sum(e * e for e in known)) if len(known) == len(errors) else None
     now = float(sum(part.now.mean() for part in parts))
@@ -271,6 +272,8 @@ def _normal(difference: float, standard_error: float) -> PValues | None:
     from scipy import special  # type: ignore[import-untyped]
 
     if not standard_error:
-        return None if difference else PValues(1.0, 0.5)
+        return None if difference else NO_DIFFERENCE
     z = difference / standard_error
-    return PValues(2 * float(special.ndtr(-abs(z))), float(special.ndtr(z)))
+    return PValues(
+        float(special.ndtr(z)), float(special.ndtr(-z)), 2 * float(special.ndtr(-abs(z)))
+    )

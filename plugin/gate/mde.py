@@ -1,0 +1,452 @@
+"""The minimum detectable effect: the smallest true drop found in four runs of five.
+
+A drop counts as found when the gate's rule finds it: the observed fall is larger than the
+tolerance, and the one-sided p is at most alpha after the correction. Every function returns a
+drop that can exist, at most the baseline's value, or None: then not even a fall to zero would be
+found ("no drop").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, inf, log2, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .power import power_of_losses
+from .unpaired_test import UnpairedShares, share_error, welch_degrees
+
+POWER = 0.8
+# Halvings of an interval: the answer is right to a 10,000th of the largest drop.
+_HALVINGS = 15
+_MOST_SAMPLES = 2**27
+# Of flips in the same cluster, where hardly any have been seen.
+_CORRELATION = 0.25
+
+
+def paired_shares_mde(
+    n: float,
+    flips: float,
+    baseline: float,
+    *,
+    alpha: float,
+    tolerance: float,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of 0/1 outcomes of n single samples that both sides have.
+
+    A run with a drop d is taken to flip as many samples as this one did, `flips` of all, or d
+    where that is more: then every flip is a loss.
+
+    Args:
+        n: samples.
+        flips: share of the samples that were lost or won.
+        baseline: the baseline's share.
+        alpha: one-sided level of the test of this one metric; under Holm's correction the
+            session's alpha divided by the number of tests.
+        tolerance: as a share; a fall no larger than this never counts.
+        power: probability of finding the drop.
+    """
+
+    def found(drop: float) -> float:
+        lost, won = _lost_and_won(drop, flips, baseline)
+        return power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance)
+
+    return _smallest(found, tolerance, baseline, power)
+
+
+def clustered_shares_mde(
+    sums: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    flips: int,
+    baseline: float,
+    *,
+    alpha: float,
+    tolerance: float,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of 0/1 outcomes of samples in g clusters.
+
+    n samples are worth n / deff single ones. The design effect is that of the flips seen,
+    `sum S_c^2 / flips`, together with that of one cluster of flips with a correlation of 0.25,
+    since few flips say little of how they cluster; and a drop d adds to it, because its losses
+    meet in the same clusters: `(m - 1) d^2 / F`, with m the size of the cluster of an average
+    sample and F the share of flips. Where all flips are losses, what counts is how many clusters
+    move at all, `r F + (1 - r) (1 - (1 - F)^m)` of them with correlation r, if they are more.
+    With one sample in each cluster this is `paired_shares_mde`.
+
+    Args:
+        sums: `[g]`, samples won minus samples lost in each cluster.
+        sizes: `[g]`, samples in each cluster.
+        flips: samples lost or won, all clusters together.
+        baseline: the baseline's share.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+    """
+    n, g = float(sizes.sum()), len(sizes)
+    size = float(sizes @ sizes) / n
+    prior = 1 + (size - 1) * _CORRELATION
+    effect = max(1.0, (float(sums @ sums) + size * prior) / (flips + size))
+    correlation = min(1.0, (effect - 1) / (size - 1)) if size > 1 else 0.0
+    share = flips / n
+
+    def found(drop: float) -> float:
+        lost, won = _lost_and_won(drop, share, baseline)
+        both = lost + won
+        units = n / (effect + (size - 1) * drop**2 / both)
+        moved = correlation * both + (1 - correlation) * (1 - (1 - both) ** size)
+        if won or g * moved <= units * both:
+            return power_of_losses(units, lost, won, alpha=alpha, tolerance=tolerance)
+        each = moved / both
+        return power_of_losses(g, lost * each, won * each, alpha=alpha, tolerance=tolerance * each)
+
+    return _smallest(found, tolerance, baseline, power)
+
+
+def graded_mde(
+    differences: NDArray[np.float64],
+    values: NDArray[np.float64],
+    *,
+    alpha: float,
+    tolerance: float,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of a mean of values in [0, 1], such as pass@k, over g clusters that both sides have.
+
+    A drop is taken to be some problems lost altogether, beside differences that vary as they did
+    in this run; a drop that is spread over all problems is found at less. The lost value is
+    `a = sum v^2 / sum v`, and differences of variance s^2 are as many flips of size a,
+    `s^2 / a^2` of all, so that the drop is found as one of 0/1 outcomes in units of a. To the
+    differences seen one is added that is as large as the values' own standard deviation: that
+    all of them were alike does not mean that they always are.
+
+    Args:
+        differences: `[g]`, this run minus the baseline of each cluster, so weighted that their
+            mean is the difference.
+        values: `[g]`, the baseline's value of each cluster, in the same weighting.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+    """
+    g = len(values)
+    total = float(values.sum())
+    if total <= 0:
+        return None
+    variance = (float(differences @ differences) + float(values.var())) / g
+    unit = float(values @ values) / total
+    return loss_mde(g, variance, unit, total / g, alpha=alpha, tolerance=tolerance, power=power)
+
+
+def loss_mde(
+    n: float,
+    variance: float,
+    unit: float,
+    baseline: float,
+    *,
+    alpha: float,
+    tolerance: float,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of n differences of a `variance`, where a drop takes `unit` from some of them."""
+
+    def found(drop: float) -> float:
+        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
+
+    return _smallest(found, tolerance, baseline, power)
+
+
+def loss_power(
+    drop: float,
+    n: float,
+    variance: float,
+    unit: float,
+    baseline: float,
+    *,
+    alpha: float,
+    tolerance: float,
+) -> float:
+    """The power of finding a drop that takes `unit` from some of n values, and nothing else.
+
+    Args:
+        drop: as a share.
+        n: clusters.
+        variance: mean square of their differences when nothing has changed.
+        unit: what a value falls by when it falls.
+        baseline: the mean of the values. A share drop / baseline of them is lost, and what is
+            lost does not vary any more.
+        alpha, tolerance: as in `paired_shares_mde`.
+    """
+    # Where the differences are larger than what can be lost, they are the unit.
+    unit = max(unit, sqrt(2 * variance))
+    noise = variance / unit**2 * max(0.0, 1 - drop / baseline)
+    losses = drop / unit
+    won = noise / 2
+    lost = min(noise / 2 + losses, 1 - won)
+    return power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance / unit)
+
+
+def shift_mde(
+    differences: NDArray[np.float64],
+    values: NDArray[np.float64],
+    *,
+    alpha: float,
+    tolerance: float,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of a metric without bounds, such as bits per byte: all values move alike.
+
+    `max(tolerance, t_alpha s / sqrt(g)) + t_power s / sqrt(g)`, t with g - 1 degrees of freedom.
+    s is the standard deviation of the differences, and never less than if one of them had moved
+    by a tenth of the standard deviation of the values.
+
+    Args:
+        differences: `[g]`, so weighted that their mean is the difference; of either direction.
+        values: `[g]`, the baseline's value of each cluster, in the same weighting.
+        alpha, power: as in `paired_shares_mde`.
+        tolerance: in the metric's own unit.
+
+    Returns:
+        A positive change for the worse in the metric's own unit, or None for fewer than two
+        clusters or for values that are all alike and did not move.
+    """
+    g = len(differences)
+    if g < 2:
+        return None
+    variance = max(float(differences.var(ddof=1)), 0.01 * float(values.var()) / g)
+    return errors_mde(sqrt(variance / g), g - 1, alpha=alpha, tolerance=tolerance, power=power)
+
+
+def errors_mde(
+    error: float,
+    degrees: float,
+    *,
+    alpha: float,
+    tolerance: float,
+    largest: float = inf,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of a t test of a difference with a known standard error.
+
+    Args:
+        error: standard error of the difference, in the metric's own unit.
+        degrees: its degrees of freedom.
+        alpha, power: as in `paired_shares_mde`.
+        tolerance: in the metric's own unit.
+        largest: the largest drop that can exist: the baseline's value where the metric cannot
+            fall below 0.
+    """
+    from scipy import special  # type: ignore[import-untyped]
+
+    if not error > 0:
+        return None
+    significant = float(special.stdtrit(degrees, 1 - alpha)) * error
+    drop = max(tolerance, significant) + float(special.stdtrit(degrees, power)) * error
+    return drop if drop <= largest else None
+
+
+def unpaired_errors_mde(
+    now_error: float,
+    now_degrees: float,
+    then: float,
+    then_error: float,
+    *,
+    alpha: float,
+    tolerance: float,
+    then_n: float | None = None,
+    share: bool = False,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of `welch_test`, whose arguments these are."""
+    if share and then_n is not None:
+        then_error = max(then_error, share_error(then, then_n))
+    degrees = welch_degrees(now_error, now_degrees, then_error, then_n)
+    error = sqrt(now_error**2 + then_error**2)
+    largest = then if share else inf
+    return errors_mde(
+        error, degrees, alpha=alpha, tolerance=tolerance, largest=largest, power=power
+    )
+
+
+def unpaired_shares_mde(
+    now_n: float,
+    then: float,
+    then_n: float,
+    *,
+    alpha: float,
+    tolerance: float,
+    power: float = POWER,
+) -> float | None:
+    """The MDE of `unpaired_shares_test`: both sides' passes are binomial.
+
+    Args:
+        now_n: samples of this run; of clustered samples n divided by the design effect.
+        then: share of the baseline. The true share is taken to be `(x + 1/2) / (n + 1)`: 100% of
+            few samples is not known exactly.
+        then_n: samples of the baseline.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+    """
+    test = UnpairedShares.at(max(1, int(now_n)), max(1, int(then_n)), then, alpha)
+    true = (then * then_n + 0.5) / (then_n + 1)
+
+    def found(drop: float) -> float:
+        return test.power(max(0.0, true - drop), true, tolerance)
+
+    return _smallest(found, tolerance, then, power)
+
+
+def samples_needed(
+    drop: float,
+    *,
+    flips: float,
+    alpha: float,
+    tolerance: float,
+    baseline: float | None = None,
+    design_effect: float = 1.0,
+    power: float = POWER,
+) -> int | None:
+    """The samples with which a true drop of 0/1 outcomes is found: `paired_shares_mde` inverted.
+
+    Power rises with n in small steps up and down, since counts are whole. So the number returned
+    is one from which on, for the next twentieth, the power stays within a hundredth of what is
+    wanted.
+
+    Args:
+        drop: true drop, as a share.
+        flips: share of samples that flip when nothing has changed.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+        baseline: the baseline's share, for what can be lost and won at all; None if not known.
+        design_effect: of the clusters: n samples are worth n / design_effect single ones.
+
+    Returns:
+        Samples, or None where no number of them finds it: a drop within the tolerance, or one
+        larger than the baseline's share.
+    """
+    if not tolerance < drop <= (1.0 if baseline is None else baseline):
+        return None
+    lost, won = _lost_and_won(drop, flips, baseline)
+
+    def found(n: int) -> float:
+        return power_of_losses(n / design_effect, lost, won, alpha=alpha, tolerance=tolerance)
+
+    return _fewest(found, power)
+
+
+def clusters_needed(
+    drop: float,
+    *,
+    variance: float,
+    unit: float,
+    alpha: float,
+    tolerance: float,
+    baseline: float = 1.0,
+    power: float = POWER,
+) -> int | None:
+    """The problems with which a true drop of a graded metric is found: `graded_mde` inverted.
+
+    Args:
+        drop: true drop, as a share.
+        variance: mean square of the problems' differences when nothing has changed; with t
+            trials a problem on either side, pass@1 has `2 mean(p (1 - p)) / t` of sampling.
+        unit: value of a problem that is lost, `sum v^2 / sum v` of the baseline's values.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+        baseline: the baseline's mean.
+
+    Returns:
+        Problems, or None as in `samples_needed`.
+    """
+    if not tolerance < drop <= baseline:
+        return None
+
+    def found(n: int) -> float:
+        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
+
+    return _fewest(found, power)
+
+
+def _lost_and_won(drop: float, flips: float, baseline: float | None) -> tuple[float, float]:
+    """Probabilities that a sample is lost and won; no more can be lost than the baseline has."""
+    lost = (max(flips, drop) + drop) / 2
+    if baseline is not None:
+        lost = max(drop, min(lost, baseline, 1 - baseline + drop))
+    return lost, lost - drop
+
+
+def _smallest(
+    found: Callable[[float], float], tolerance: float, largest: float, power: float
+) -> float | None:
+    """The smallest drop above the tolerance with the power, by bisection; None if none has it."""
+    low, high = tolerance, largest
+    if high <= low or found(high) < power:
+        return None
+    # Steps of a fixed share of what is left, towards the tolerance: small answers are as precise.
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if found(middle) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _fewest(found: Callable[[int], float], power: float) -> int | None:
+    """The fewest n with the power, by doubling and bisection; None above 2^27."""
+    high = 1
+    while found(high) < power:
+        high *= 2
+        if high > _MOST_SAMPLES:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if found(middle) < power else (low, middle)
+    while True:
+        ahead = [high + max(i, i * high // 100) for i in range(1, 6)]
+        short = [n for n in ahead if found(n) < power - 0.01]
+        if not short:
+            return high
+        high = short[-1] + 1
+        while found(high) < power:
+            high += 1
+
+
+def detectable_drop(
+    contributions: NDArray[np.float64], *, n: int, alpha: float, power: float = POWER
+) -> float:
+    """The smallest true drop that the one-sided test at `alpha` finds with the given power.
+
+    Let `s^2 = sum c^2`, the variance of the difference under sign flips, and suppose that a run
+    with a drop d would move as many clusters, by as much, as this one did. Then the difference
+    has mean -d and variance `s^2 - d^2/g`, the test asks for more than `z_a s`, and the power is
+    met when
+
+        d = z_a s + z_b sqrt(s^2 - d^2/g),
+
+    a quadratic in d. For 0/1 samples `s^2` is (lost + won) / n^2 and this is Connor's (1987)
+    equation for McNemar's test solved for the difference.
+
+    The flips seen can be too few to hold such a drop, or none at all. Then the drop's own losses
+    are the only flips: b losses and no win have the mid-p `2^-(b+1)`, so the smallest b with
+    `2^-(b+1) <= alpha` is needed, and a Poisson number of losses with mean l reaches b with the
+    given power where the gamma distribution of shape b has that quantile at l. The size of a
+    loss is taken from the contributions seen (`sum c^2 / sum |c|`), and is one sample, 1/n, when
+    nothing moved. The larger of the two answers counts.
+
+    Args:
+        contributions: `[g]`, what each cluster adds to the difference, as a fraction.
+        n: samples, all clusters together.
+        alpha: level of the test of this one metric.
+
+    Returns:
+        The drop as a positive fraction, always finite. With a handful of clusters, of which no
+        drop can be significant, it comes near the whole range of the metric.
+    """
+    from scipy import special  # type: ignore[import-untyped]
+
+    z_a, z_b = float(special.ndtri(1 - alpha)), float(special.ndtri(power))
+    g = len(contributions)
+    variance = float(contributions @ contributions)
+    size = variance / float(np.abs(contributions).sum()) if variance else 1 / n
+    losses_needed = ceil(-log2(alpha) - 1)
+    own_flips = size * min(float(special.gammaincinv(max(1, losses_needed), power)), g)
+    widen = 1 + z_b**2 / g
+    root = sqrt(max(0.0, z_a**2 - widen * (z_a**2 - z_b**2)))
+    among_flips = sqrt(variance) * (z_a + root) / widen
+    return max(own_flips, among_flips)
