@@ -10,6 +10,8 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,85 @@ def bar_figure(chart: BarChart) -> Any:
     return figure
 
 
+@dataclass(frozen=True, slots=True)
+class PlanChart:
+    """The MDE by the number of samples.
+
+    Attributes:
+        title: what is compared.
+        drop: that is to be found, a fraction: a line across.
+        power: share of comparisons that find it.
+        n: samples that there are: a line upwards; None without.
+        curves: of each its label and `(samples, MDE as a fraction)`.
+    """
+
+    title: str
+    drop: float
+    power: float
+    n: int | None
+    curves: tuple[tuple[str, tuple[tuple[int, float], ...]], ...]
+
+
+def write_plan(path: Path, chart: PlanChart) -> None:
+    """Write a plan's chart as SVG, or as PNG where the path ends so.
+
+    Raises:
+        CkptbenchError: matplotlib is not installed, or the file cannot be written.
+    """
+    with _matplotlib():
+        text, image = _drawn(plan_figure(chart))
+    if path.suffix == ".png":
+        atomic_write_bytes(path, image)
+    else:
+        atomic_write_text(path, text)
+
+
+def plan_figure(chart: PlanChart) -> Any:
+    """A matplotlib figure of the smallest drop that is found, by the number of samples."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for place, (label, points) in enumerate(chart.curves):
+        style = place % len(_COLOURS)
+        axes.plot(
+            [n for n, _ in points],
+            [drop * 100 for _, drop in points],
+            color=_COLOURS[style],
+            linestyle=_DASHES[style],
+            label=_plain(label),
+        )
+    axes.axhline(chart.drop * 100, color="#222222", linewidth=0.8)
+    if chart.n is not None:
+        axes.axvline(chart.n, color="#222222", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(_plain(chart.title))
+    axes.set_xlabel("samples" + (f" (dotted: {chart.n:,})" if chart.n is not None else ""))
+    axes.set_ylabel(f"true drop found with {chart.power:.0%} power, pp")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    return figure
+
+
+def check_matplotlib(where: str) -> None:
+    """Refuse a plot that cannot be drawn, before anything is computed.
+
+    Raises:
+        CkptbenchError: matplotlib is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        raise _missing(where)
+
+
+def _missing(where: str) -> CkptbenchError:
+    return CkptbenchError(
+        "the plots need matplotlib, which is not installed",
+        where=where,
+        remedy="Install it with: pip install 'ckptbench[report]'",
+    )
+
+
 @contextmanager
 def _matplotlib() -> Iterator[None]:
     """matplotlib set to draw the same thing everywhere, whatever the user's own settings say."""
@@ -111,11 +192,7 @@ def _matplotlib() -> Iterator[None]:
         import matplotlib
         from matplotlib import font_manager
     except ImportError as error:
-        raise CkptbenchError(
-            "the plots need matplotlib, which is not installed",
-            where="report plots",
-            remedy="Install it with: pip install 'ckptbench[report]'",
-        ) from error
+        raise _missing("report plots") from error
     installed = set(font_manager.get_font_names())
     fonts = ["DejaVu Sans", *(name for name in _KOREAN if name in installed)]
     ours: dict[Any, object] = {
@@ -135,13 +212,19 @@ def _matplotlib() -> Iterator[None]:
 
 def _save(path: Path, figure: Any) -> list[Path]:
     svg, png = path.with_name(f"{path.name}.svg"), path.with_name(f"{path.name}.png")
+    text, image = _drawn(figure)
+    atomic_write_text(svg, text)
+    atomic_write_bytes(png, image)
+    return [svg, png]
+
+
+def _drawn(figure: Any) -> tuple[str, bytes]:
+    """A figure as SVG and as PNG."""
     text, image = io.StringIO(), io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
     # matplotlib leaves blanks at the ends of some lines, which editors would change.
-    atomic_write_text(svg, "\n".join(line.rstrip() for line in text.getvalue().split("\n")))
-    atomic_write_bytes(png, image.getvalue())
-    return [svg, png]
+    return "\n".join(line.rstrip() for line in text.getvalue().split("\n")), image.getvalue()
 
 
 def _plain(text: str) -> str:
