@@ -146,6 +146,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _plot(path: Path, target: Target, found: list[_Planned]) -> None:
+    """Draw the MDE by samples of the first metric of 0/1 outcomes."""
+    from ..reports.plots.planning import write_plan
+
+    planned = next((each for each in found if each.flips), None)
+    if planned is None:
+        raise CkptbenchError(
+            "only 0/1 outcomes are drawn, and the baseline has none", where="--plot"
+        )
+    title = planned.title.partition(":")[0]
+    write_plan(path, title, target, planned.flips, planned.held)
+    print(f"\nwrote {path}")
+
+
 def _planned(
     arguments: argparse.Namespace, target: Target, held: Result | None, other: Result | None
 ) -> Iterator[_Planned]:
@@ -182,9 +196,14 @@ def _of_metric(
     from ..origins.plannable import column_of, noise_floor, passes_of, seen_flips
 
     title = f"{score.metric} ({benchmark.protocol or 'no protocol stated'})"
-    if not score.share or score.value is None or not score.n:
-        why = "no share" if not score.share else "no value with its n"
-        return _Planned(title, (f"  not planned: the baseline has {why} of it",))
+    why = ""
+    if not score.share or not score.higher_is_better:
+        why = "it is no share of which more is better"
+    elif score.value is None or not score.n:
+        why = "the baseline states no value with its n"
+    if why:
+        return _Planned(title, (f"  not planned: {why}",))
+    assert score.value is not None
     passes = passes_of(result, benchmark, score.metric)
     if passes is not None:
         return _of_trials(arguments, target, title, score, passes, benchmark, second)
@@ -308,9 +327,6 @@ def _flips(
     return [*assumed, *(known or [])]
 
 
-# The plot
-
-
 def _check_plot(path: Path) -> None:
     from ..reports.plots.figures import check_matplotlib
 
@@ -319,37 +335,6 @@ def _check_plot(path: Path) -> None:
             f"cannot write {path.name}", where="--plot", remedy="Name an .svg or .png."
         )
     check_matplotlib("--plot")
-
-
-def _plot(path: Path, target: Target, found: list[_Planned]) -> None:
-    """Draw the MDE by samples of the first metric of 0/1 outcomes."""
-    from ..gate.planning import mde_curve
-    from ..reports.plots.figures import PlanChart, write_plan
-
-    planned = next((each for each in found if each.flips), None)
-    if planned is None:
-        raise CkptbenchError(
-            "only 0/1 outcomes are drawn, and the baseline has none", where="--plot"
-        )
-    needed = [row.needed for row in planned.flips if row.needed is not None]
-    last = max([100, *needed, *([planned.held.n] if planned.held else [])]) * 3
-    ns = sorted({round(10 ** (1 + step / 24)) for step in range(24 * 7)})
-    ns = [n for n in ns if n <= last]
-    curves = tuple(
-        (
-            f"{100 * row.flips:.3g}% flips" + (f" ({row.told})" if row.told else ""),
-            tuple(
-                (n, drop)
-                for n, drop in zip(ns, mde_curve(target, row.flips, ns, planned.held), strict=True)
-                if drop is not None
-            ),
-        )
-        for row in planned.flips
-    )
-    n = planned.held.n if planned.held else None
-    title = planned.title.partition(":")[0]
-    write_plan(path, PlanChart(title, target.drop, target.power, n, curves))
-    print(f"\nwrote {path}")
 
 
 # Words

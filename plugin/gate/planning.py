@@ -133,10 +133,10 @@ def mde_curve(
 ) -> tuple[float | None, ...]:
     """The MDE of 0/1 outcomes at each number of samples, as shares.
 
-    Without a baseline every sample can be lost.
+    Without a baseline half of the samples are taken to pass, so that as many can be lost as won.
     """
     effect = held.design_effect if held else 1.0
-    value = held.value if held else 1.0
+    value = held.value if held else 0.5
     return tuple(
         paired_shares_mde(
             n / effect,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 
 from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..gate.planning import Passes, changed_beside_the_draw, trials_of
@@ -55,6 +56,8 @@ def passes_of(result: Result, benchmark: BenchmarkMeasurement, metric: str) -> P
     name, at, k = metric.partition("@")
     shares = column_of(benchmark, "pass@1")
     if name != "pass" or not at or not k.isdecimal() or not shares:
+        return None
+    if not all(map(isfinite, shares.values())):
         return None
     stated = result.summary.drawing.get("num_samples") if result.summary else None
     trials = stated if isinstance(stated, int) and stated > 1 else trials_of(shares.values())

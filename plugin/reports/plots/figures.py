@@ -10,7 +10,6 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from ..files import safe_name
 from .series import BarChart, CurveChart
 
 # Okabe and Ito's colours, the dark ones: told apart by readers who do not see all colours.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
-_DASHES = ("-", "--", ":", "-.", (0, (8, 3)), (0, (3, 3)))
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
+DASHES = ("-", "--", ":", "-.", (0, (8, 3)), (0, (3, 3)))
 _MARKERS = ("o", "s", "^", "D", "x", "+")
 # The first that is installed draws what the default font has no glyphs for.
 _KOREAN = ("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "AppleGothic")
@@ -37,7 +36,7 @@ def write_plots(
         CkptbenchError: matplotlib is not installed, or a file cannot be written.
     """
     paths: list[Path] = []
-    with _matplotlib():
+    with matplotlib_set():
         for curve in curves:
             name = safe_name(f"{curve.metric}-by-{curve.axis}".replace("@", "_at_"))
             paths += _save(folder / name, curve_figure(curve))
@@ -57,22 +56,22 @@ def curve_figure(chart: CurveChart) -> Any:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for place, curve in enumerate(chart.curves):
-        style = place % len(_COLOURS)
+        style = place % len(COLOURS)
         points = curve.points
         axes.plot(
             [point.x for point in points],
             [point.value * scale for point in points],
-            color=_COLOURS[style],
-            linestyle=_DASHES[style],
+            color=COLOURS[style],
+            linestyle=DASHES[style],
             marker=_MARKERS[style],
-            label=_plain(curve.run or "unnamed run"),
+            label=plain(curve.run or "unnamed run"),
         )
         known = [(point.x, *point.interval) for point in points if point.interval is not None]
         if known:
             x, low, high = zip(*known, strict=True)
             below, above = [v * scale for v in low], [v * scale for v in high]
-            axes.fill_between(x, below, above, color=_COLOURS[style], alpha=0.15, linewidth=0)
-    axes.set_title(_plain(chart.metric))
+            axes.fill_between(x, below, above, color=COLOURS[style], alpha=0.15, linewidth=0)
+    axes.set_title(plain(chart.metric))
     axes.set_xlabel(chart.axis)
     unit = "score, %" if chart.share else "lower is better"
     axes.set_ylabel(f"{unit} (bands: 95% intervals)")
@@ -91,79 +90,18 @@ def bar_figure(chart: BarChart) -> Any:
     for place, bar in enumerate(chart.bars):
         figures = bar.comparison
         difference = figures.difference * 100
-        colour = _COLOURS[0] if difference >= 0 else _COLOURS[1]
+        colour = COLOURS[0] if difference >= 0 else COLOURS[1]
         axes.barh(place, difference, color=colour, alpha=0.75, height=0.6)
         if figures.interval is not None:
             low, high = (end * 100 for end in figures.interval)
             axes.plot([low, high], [place, place], color="#222222", marker="|", linewidth=1.2)
-    names = [_plain(f"{bar.name} ({bar.told})") for bar in chart.bars]
+    names = [plain(f"{bar.name} ({bar.told})") for bar in chart.bars]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_title(_plain(f"{chart.metric}: difference from {chart.against}"), wrap=True)
+    axes.set_title(plain(f"{chart.metric}: difference from {chart.against}"), wrap=True)
     axes.set_xlabel("difference, %p (lines: 95% intervals)")
     axes.grid(axis="x", alpha=0.3)
-    return figure
-
-
-@dataclass(frozen=True, slots=True)
-class PlanChart:
-    """The MDE by the number of samples.
-
-    Attributes:
-        title: what is compared.
-        drop: that is to be found, a fraction: a line across.
-        power: share of comparisons that find it.
-        n: samples that there are: a line upwards; None without.
-        curves: of each its label and `(samples, MDE as a fraction)`.
-    """
-
-    title: str
-    drop: float
-    power: float
-    n: int | None
-    curves: tuple[tuple[str, tuple[tuple[int, float], ...]], ...]
-
-
-def write_plan(path: Path, chart: PlanChart) -> None:
-    """Write a plan's chart as SVG, or as PNG where the path ends so.
-
-    Raises:
-        CkptbenchError: matplotlib is not installed, or the file cannot be written.
-    """
-    with _matplotlib():
-        text, image = _drawn(plan_figure(chart))
-    if path.suffix == ".png":
-        atomic_write_bytes(path, image)
-    else:
-        atomic_write_text(path, text)
-
-
-def plan_figure(chart: PlanChart) -> Any:
-    """A matplotlib figure of the smallest drop that is found, by the number of samples."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for place, (label, points) in enumerate(chart.curves):
-        style = place % len(_COLOURS)
-        axes.plot(
-            [n for n, _ in points],
-            [drop * 100 for _, drop in points],
-            color=_COLOURS[style],
-            linestyle=_DASHES[style],
-            label=_plain(label),
-        )
-    axes.axhline(chart.drop * 100, color="#222222", linewidth=0.8)
-    if chart.n is not None:
-        axes.axvline(chart.n, color="#222222", linewidth=0.8, linestyle=":")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_title(_plain(chart.title))
-    axes.set_xlabel("samples" + (f" (dotted: {chart.n:,})" if chart.n is not None else ""))
-    axes.set_ylabel(f"true drop found with {chart.power:.0%} power, pp")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
     return figure
 
 
@@ -186,7 +124,7 @@ def _missing(where: str) -> CkptbenchError:
 
 
 @contextmanager
-def _matplotlib() -> Iterator[None]:
+def matplotlib_set() -> Iterator[None]:
     """matplotlib set to draw the same thing everywhere, whatever the user's own settings say."""
     try:
         import matplotlib
@@ -212,13 +150,13 @@ def _matplotlib() -> Iterator[None]:
 
 def _save(path: Path, figure: Any) -> list[Path]:
     svg, png = path.with_name(f"{path.name}.svg"), path.with_name(f"{path.name}.png")
-    text, image = _drawn(figure)
+    text, image = drawn(figure)
     atomic_write_text(svg, text)
     atomic_write_bytes(png, image)
     return [svg, png]
 
 
-def _drawn(figure: Any) -> tuple[str, bytes]:
+def drawn(figure: Any) -> tuple[str, bytes]:
     """A figure as SVG and as PNG."""
     text, image = io.StringIO(), io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
@@ -227,7 +165,7 @@ def _drawn(figure: Any) -> tuple[str, bytes]:
     return "\n".join(line.rstrip() for line in text.getvalue().split("\n")), image.getvalue()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Somebody's words as matplotlib shows them: no formula, and never a label it leaves out."""
     shown = text.replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
