@@ -109,6 +109,7 @@ def _together(summary: Summary, conclusions: Conclusions) -> Iterator[Line]:
     answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
     yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
     yield from map(Line, curve_lines(conclusions))
+    yield from map(Line, words.noise_floors_together(summary))
 
 
 def _needs_a_look(checkpoint: CheckpointResult) -> bool:

@@ -180,6 +180,27 @@ def noise_floor(result: BenchmarkResult) -> str:
     )
 
 
+def noise_floors_together(summary: Summary) -> tuple[str, ...]:
+    """The floors of several checkpoints, one sentence for each gated protocol."""
+    by_protocol: dict[str, list[tuple[int, int]]] = {}
+    for result in (
+        result for checkpoint in summary.checkpoints for result in checkpoint.benchmarks
+    ):
+        if result.floor is not None and result.primary:
+            counts = (result.floor.flipped, result.floor.samples)
+            by_protocol.setdefault(result.protocol, []).append(counts)
+    told = []
+    for protocol, counts in by_protocol.items():
+        most, of = max(counts, key=lambda each: each[0] / max(1, each[1]))
+        flipped, samples = map(sum, zip(*counts, strict=True))
+        told.append(
+            f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
+            f"{counted(len(counts), 'checkpoint')} flipped when asked again, at most "
+            f"{count(most)} of {count(of)} in one of them"
+        )
+    return tuple(told)
+
+
 def noise_notes(summary: Summary) -> tuple[str, ...]:
     """What is known of the noise of each benchmark of a run, with whose it is."""
     several = len(summary.checkpoints) > 1
