@@ -129,6 +129,7 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
 def _remarks(result: BenchmarkResult) -> Iterator[str]:
     yield f"- {first_line(result.protocol)}: {first_line(words.coverage(result.coverage))}"
     yield from (f"- error: {first_line(error)}" for error in result.errors[:ERRORS_SHOWN])
+    yield from (f"- {told}" for told in (words.noise(result), words.noise_floor(result)) if told)
     yield from (f"- {first_line(note)}" for note in words.comparison_notes(result))
     rows = benchmark_rows(result)
     yield from (f"- {first_line(row.remark)}" for row in rows if row.remark)

@@ -108,6 +108,7 @@ def _together(summary: Summary, conclusions: Conclusions) -> Iterator[Line]:
     answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
     yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
     yield from map(Line, curve_lines(conclusions))
+    yield from map(Line, words.noise_floors_together(summary))
 
 
 def _needs_a_look(checkpoint: CheckpointResult) -> bool:
@@ -154,6 +155,9 @@ def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     yield Line(f"  coverage: {words.coverage(facts)}", _PLAIN if facts.complete else _RED)
     for error in result.errors[:ERRORS_SHOWN]:
         yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
+    yield from (
+        Line(f"  {told}") for told in (words.noise(result), words.noise_floor(result)) if told
+    )
     for note in words.comparison_notes(result):
         yield Line(f"  {note}", _YELLOW)
     for verdict, sentence in doubts(benchmark_rows(result)):
