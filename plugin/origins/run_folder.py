@@ -272,10 +272,11 @@ def _reducer(metrics: tuple[str, ...], names: tuple[str, ...], benchmark: str) -
     passes = [re.fullmatch(r"pass@(\d+)", metric) for metric in metrics]
     if passes and all(passes):
         return PassAtK(tuple(int(match[1]) for match in passes if match))
-    guesses: list[Reducer] = [FirstChoice(), Mean(names[0] if names else None)]
-    found = [re.fullmatch(r".+@(\d+)", name) for name in names]
+    bits = names[-1:] == ("bits_per_byte",)
+    guesses: list[Reducer] = [FirstChoice(bits), Mean(names[0] if names else None)]
+    found = [re.fullmatch(r".+@(\d+)", name) for name in (names[:-1] if bits else names)]
     if found and all(found):
-        guesses.append(TopK(tuple(int(match[1]) for match in found if match)))
+        guesses.append(TopK(tuple(int(match[1]) for match in found if match), bits))
     if names:
         guesses.append(Named(tuple(name.removeprefix(f"{benchmark} ") for name in names)))
     fits = (guess for guess in guesses if value_names(guess, benchmark) == names)
