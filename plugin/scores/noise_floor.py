@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 
-from .intervals import wilson_interval
+from .intervals import share_interval
 from .noise import NoiseFloor
 from .reducers import Named
 from .score import Reducer
@@ -34,7 +34,7 @@ def noise_floor(repeats: Iterable[tuple[bool | None, bool]]) -> NoiseFloor | Non
         return None
     known = [flipped for flipped, _ in held if flipped is not None]
     n, flipped = len(known), sum(known)
-    interval = wilson_interval(flipped / n, n) if n else None
+    interval = share_interval(flipped / n, n) if n else None
     other = any(batch for _, batch in held)
     return NoiseFloor(n, flipped, interval, len(held) - n, other)
 
