@@ -307,7 +307,7 @@ class _Checkpoint:
         if parts.keys().isdisjoint(DEFAULT_WEIGHTS):
             return None
         tables = [bench.table for bench in gated]
-        score = composite(parts, DEFAULT_WEIGHTS, tables, seed=options.seed)
+        score = composite(parts, DEFAULT_WEIGHTS, tables)
         verdict = None
         if baseline is not None:
             verdict = judge_composite(
