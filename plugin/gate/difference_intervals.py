@@ -104,8 +104,7 @@ def unpaired_interval(
     From two intervals of shares this is Newcombe's construction (1998, "Interval estimation for
     the difference between independent proportions", method 10, there from Wilson's intervals).
     """
-    estimates, weights = np.array([now, then]), np.array([1.0, -1.0])
-    return mover(estimates, [now_interval, then_interval], weights)
+    return mover([now, then], [now_interval, then_interval], [1.0, -1.0])
 
 
 def unpaired_shares(now: float, now_n: int, then: float, then_n: int) -> Interval | None:
@@ -152,7 +151,7 @@ def composite_interval(tables: Sequence[PairedColumns]) -> Interval | None:
     weights: list[float] = []
     blocks: list[Floats] = []
     for table in tables:
-        used = np.flatnonzero(table.weights)
+        used = [i for i, weight in enumerate(table.weights.tolist()) if weight]
         for i in used:
             now, then = table.now[:, i], table.then[:, i]
             interval = paired_interval(now, then, table.groups, table.kinds[i])
@@ -164,5 +163,4 @@ def composite_interval(tables: Sequence[PairedColumns]) -> Interval | None:
         blocks.append(correlations_of_means((table.now - table.then)[:, used], table.groups))
     if not weights:
         return None
-    correlations = block_diagonal(blocks)
-    return mover(np.array(estimates), intervals, np.array(weights), correlations)
+    return mover(estimates, intervals, weights, block_diagonal(blocks))

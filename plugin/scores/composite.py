@@ -114,9 +114,10 @@ def composite(
         without = ", ".join(name for name in held if parts[name].interval is None)
         reason = f"{without} has no interval"
         return Score(METRIC, value, n, clusters, standard_error, reason=reason)
-    values = np.array([parts[name].value for name in held])
-    weight = np.array([weighted[name] for name in held])
-    interval = mover(values, intervals, weight, block_diagonal(blocks))
+    estimates = [parts[name].value or 0.0 for name in held]
+    interval = mover(
+        estimates, intervals, [weighted[name] for name in held], block_diagonal(blocks)
+    )
     return Score(METRIC, value, n, clusters, standard_error, interval, MOVER)
 
 

@@ -188,8 +188,8 @@ def share_interval(
     else:
         return None
     degrees_of_freedom = inf if n is None else n - 1
-    low, high = _beta_interval(np.float64(share), np.float64(effective), degrees_of_freedom)
-    return float(low), float(high)
+    low, high = _beta_interval(np.array([share]), np.array([effective]), degrees_of_freedom)
+    return float(low[0]), float(high[0])
 
 
 def bounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
@@ -255,8 +255,8 @@ def unbounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     spread = np.sqrt((deviations**2).mean(axis=-1) * g / (g - 1))
     skewness = (deviations**3).mean(axis=-1) / np.where(errors > 0, spread, np.inf) ** 3
     quantile = t_quantile(g - 1)
-    upper = _hall_inverse(np.float64(quantile), skewness / sqrt(g))
-    lower = _hall_inverse(np.float64(-quantile), skewness / sqrt(g))
+    upper = _hall_inverse(quantile, skewness / sqrt(g))
+    lower = _hall_inverse(-quantile, skewness / sqrt(g))
     low = means - errors * np.maximum(upper, quantile)
     return low, means - errors * np.minimum(lower, -quantile)
 
@@ -270,7 +270,7 @@ def _squared_error(sums: Floats, sizes: Floats, means: Floats) -> Floats:
 
 
 def _beta_interval(
-    shares: Floats, effective: Floats, degrees_of_freedom: int
+    shares: Floats, effective: Floats, degrees_of_freedom: float
 ) -> tuple[Floats, Floats]:
     """Clopper and Pearson's bounds of `shares` at `effective` samples, which need not be whole.
 
@@ -286,12 +286,15 @@ def _beta_interval(
     low = special.betaincinv(np.where(none, 1.0, hits), misses + 1, 1 - _UPPER_TAIL)
     high = special.betaincinv(hits + 1, np.where(all_, 1.0, misses), _UPPER_TAIL)
     low, high = np.where(none, 0.0, low), np.where(all_, 1.0, high)
-    return np.minimum(low, shares), np.maximum(high, shares)
+    below: Floats = np.minimum(low, shares)
+    above: Floats = np.maximum(high, shares)
+    return below, above
 
 
-def _hall_inverse(value: Floats, a: Floats) -> Floats:
+def _hall_inverse(value: float, a: Floats) -> Floats:
     """T for which `T + a T^2 / 3 + a^2 T^3 / 27 + a / 6` is `value`; `value` itself at a = 0."""
     straight = np.abs(a) < 1e-6
     divisor = np.where(straight, 1.0, a)
     bent = 3 * (np.cbrt(1 + divisor * (value - divisor / 6)) - 1) / divisor
-    return np.where(straight, value, bent)
+    solved: Floats = np.where(straight, value, bent)
+    return solved
