@@ -281,9 +281,10 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
         now, then = 1 - now, 1 - then
     p = unpaired_shares_test(now, ours, then, n)
     theirs = share_interval(figures.baseline, n)
+    mine = score.interval or share_interval(figures.current, score.n, score.standard_error)
     interval = None
-    if score.interval is not None and theirs is not None:
-        interval = unpaired_interval(figures.current, score.interval, figures.baseline, theirs)
+    if mine is not None and theirs is not None:
+        interval = unpaired_interval(figures.current, mine, figures.baseline, theirs)
     return replace(
         figures,
         standard_error=sqrt(share_error(now, ours) ** 2 + share_error(then, n) ** 2),

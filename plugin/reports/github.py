@@ -154,7 +154,7 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
 
 
 def _table_row(label: str, row: Row, compared: bool) -> str:
-    cells = (first_line(label), first_line(row.metric), row.score, row.n, row.interval)
+    cells = (first_line(label), first_line(row.label), row.score, row.n, row.interval)
     if not compared:
         return table_line(cells)
     verdict = f"**{row.verdict}**" if row.verdict in _SEVERITY else row.verdict

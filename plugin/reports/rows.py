@@ -31,6 +31,7 @@ class Row:
         verdict: the verdict's word, or empty without a baseline.
         remark: what the reader must know of the score, such as why it does not exist.
         detail: the verdict's sentence.
+        falls: whether less is better.
     """
 
     metric: str
@@ -46,6 +47,12 @@ class Row:
     verdict: str = ""
     remark: str = ""
     detail: str = ""
+    falls: bool = False
+
+    @property
+    def label(self) -> str:
+        """The metric, with an arrow where less is better."""
+        return f"{self.metric} {words.LESS_IS_BETTER}" if self.falls else self.metric
 
 
 def benchmark_rows(result: BenchmarkResult) -> tuple[Row, ...]:
@@ -89,6 +96,7 @@ def _row(score: Score, verdict: Verdict | None) -> Row:
         verdict=verdict.word if verdict else "",
         remark=_remark(score, verdict),
         detail=verdict.detail if verdict else "",
+        falls=score.higher_is_better is False,
     )
 
 
@@ -127,7 +135,7 @@ def _remark(score: Score, verdict: Verdict | None = None) -> str:
         return f"{score.metric}: {score.reason}"
     if score.higher_is_better is None:
         return f"{score.metric}: its direction is not known; not gated"
-    return "" if score.higher_is_better else f"{score.metric}: lower is better"
+    return ""
 
 
 def _compared(figures: Comparison) -> tuple[str, str, str, str]:

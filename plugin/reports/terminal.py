@@ -48,7 +48,7 @@ class _Column(NamedTuple):
 
 
 _SCORE = (
-    _Column("metric", "metric", right=False),
+    _Column("label", "metric", right=False),
     _Column("score", "score"),
     _Column("n", "n"),
     _Column("interval", "95% interval"),
@@ -89,6 +89,8 @@ def terminal_lines(
     for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
+    if any(row.falls for c in shown for row in _rows(c)):
+        lines.append(Line(f"{words.LESS_IS_BETTER}: less is better"))
     if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
         lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
     lines += [Line(f"note: {note}") for note in summary.notes]

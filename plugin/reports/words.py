@@ -15,6 +15,7 @@ from ..results import BenchmarkResult, CheckpointResult, Coverage, Scalar, Summa
 from ..samples import JSON
 
 MISSING = "-"
+LESS_IS_BETTER = "↓"
 
 
 def percent(fraction: float | None) -> str:

@@ -265,8 +265,8 @@ def _squared_error(sums: Floats, sizes: Floats, means: Floats) -> Floats:
     """`[...]`: the square of `cluster_standard_error`, from the sums of clusters `[..., g]`."""
     deviations = sums - sizes * means[..., None]
     g = len(sizes)
-    squares: Floats = (deviations**2).sum(axis=-1)
-    return squares * (g / (g - 1)) / sizes.sum() ** 2
+    squares: Floats = (deviations**2).sum(axis=-1) * (g / (g - 1)) / sizes.sum() ** 2
+    return squares
 
 
 def _beta_interval(

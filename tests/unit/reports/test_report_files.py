@@ -229,6 +229,7 @@ def test_a_sample_line_holds_the_question_the_outcome_and_the_response() -> None
             "logprobs": [-0.5, None],
             "rank": 2,
             "masks": 1,
+            "answer_logprob": None,
         },
     }
 
