@@ -74,9 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     _check_metrics("--gate-on", arguments.gate_on, pairs)
     check_allowed(arguments.allow_mismatch)
     common = ("--common",) if arguments.common else ()
+    given = right.summary.given if right.summary is not None else {}
     scope = Scope(
         selection=common,
-        limited=common,
+        limited=common or (("--limit",) if "limit" in given else ()),
         allowed=frozenset(arguments.allow_mismatch),
         gate_on=frozenset(arguments.gate_on),
         tolerance=arguments.tolerance,
