@@ -22,6 +22,7 @@ OTHERS = {
     "build",
     "checkpoint-a",
     "checkpoint-b",
+    "common",
     "csv",
     "dataset",
     "durations",
