@@ -29,7 +29,7 @@ def test_pass_at_1_and_5_are_neither_none_nor_all(tmp_path: Path) -> None:
     values = {score["metric"]: score["value"] for score in problems["scores"]}
     assert 0.1 < values["pass@1"] < 0.9
     assert values["pass@1"] <= values["pass@5"] < 0.9
-    assert values["pass@10"] is None
+    assert set(values) == {"pass@1", "pass@5"}, "ten answers are needed for pass@10"
     assert "real was not asked of demo-code: it is a causal language model" in done.stdout
 
 
@@ -76,7 +76,7 @@ def test_a_causal_checkpoint_is_asked_for_the_last_word_of_whole_passages(tmp_pa
     mean = sum(v["log_likelihood"] for v in values) / 3
     assert log(perplexity["value"]) == pytest.approx(-mean)
     assert perplexity["value"] == pytest.approx(exp(-mean))
-    assert "lambada_perplexity: lower is better; not gated" in done.stdout
+    assert "lambada_perplexity: lower is better" in done.stdout
 
 
 def test_a_masked_checkpoint_is_not_asked_for_last_words(tmp_path: Path) -> None:
