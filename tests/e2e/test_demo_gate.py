@@ -34,6 +34,18 @@ def gated_values(summary: dict[str, Any]) -> dict[str, float]:
         for benchmark in checkpoint["benchmarks"]
         if benchmark["primary"]
         for score in benchmark["scores"]
+        if score["gated"]
+    }
+
+
+def bits_per_byte(summary: dict[str, Any]) -> dict[str, float]:
+    """By protocol, where the right answer has a likelihood."""
+    (checkpoint,) = summary["checkpoints"]
+    return {
+        benchmark["protocol"]: score["value"]
+        for benchmark in checkpoint["benchmarks"]
+        for score in benchmark["scores"]
+        if score["unit"] == "bits_per_byte"
     }
 
 
@@ -79,6 +91,28 @@ def test_scores_are_far_from_both_ends_and_rise_over_the_training(
     for metric in METRICS:
         assert last[metric] > before[metric]
         assert 0.15 < last[metric] < 0.95
+
+
+def test_bits_per_byte_stand_beside_the_shares_and_fall_over_the_training(
+    newest: tuple[str, dict[str, Any]], first: tuple[str, dict[str, Any]]
+) -> None:
+    last, before = (bits_per_byte(summary) for _, summary in (newest, first))
+    asked = {"real/whole-word", "lambada/mlm-whole-word", "lambada/choice"}
+    assert last.keys() == before.keys() == asked
+    assert all(0 < last[protocol] < before[protocol] for protocol in asked)
+    (row,) = rows_of(newest[0], "real_bits_per_byte")
+    assert f"{last['real/whole-word']:.4f}" in row
+
+
+def test_the_size_of_a_batch_does_not_change_them(
+    newest: tuple[str, dict[str, Any]], shared_workspace: Any
+) -> None:
+    shared_workspace.run(
+        "pytest benchmarks/test_lambada.py benchmarks/test_real_k.py --checkpoint=demo-mlm "
+        "--protocol=real=whole-word --batch-size=7 --no-resume --run-id=sevens"
+    ).expect(0)
+    found = bits_per_byte(summary_of(shared_workspace, "sevens"))
+    assert found == bits_per_byte(newest[1])
 
 
 def test_a_flipped_sample_can_be_asked_again_by_pasting_its_line(
