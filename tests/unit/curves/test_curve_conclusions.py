@@ -223,7 +223,13 @@ def test_a_perplexity_is_never_best(asked: Make) -> None:
     run = []
     for each in curve(asked, [0.4, 0.5]):
         (bench,) = each.benchmarks
-        perplexity = replace(bench.scores[0], metric="real_perplexity", value=9.0, unit="perplexity", higher_is_better=False)
+        perplexity = replace(
+            bench.scores[0],
+            metric="real_perplexity",
+            value=9.0,
+            unit="perplexity",
+            higher_is_better=False,
+        )
         run.append(replace(each, benchmarks=(replace(bench, scores=(*bench.scores, perplexity)),)))
     assert [best.metric for best in conclude(run).runs[0].best] == ["real@1"]
 
