@@ -40,6 +40,8 @@ from .scores.fold import (
     trials_per_sample,
     without,
 )
+from .scores.noise_floor import floor_notes, noise_floor
+from .scores.noise_parts import noise_of
 from .scores.registry import reducer_of
 from .scores.score import SampleValues, Score
 from .store import PlannedItem, RunStore
@@ -64,6 +66,7 @@ class _GroupFold:
     nodeids: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     most_trials: int = 1
+    repeats: Sequence[tuple[bool | None, bool]] = ()
 
     def take(self, item: PlannedItem, recorded: Recorded) -> None:
         self.most_trials = max(self.most_trials, item.trial + 1)
@@ -135,6 +138,8 @@ def fold_run(
     groups = [_GroupFold(facts) for facts in store.groups()]
     for item in store.plan():
         groups[item.group].take(item, outcomes.get(item.nodeid, _NOT_RUN))
+    for number, repeats in store.repeats().items():
+        groups[number].repeats = repeats
     work = store.work()
     engines = store.engines()
     by_checkpoint: dict[str, list[int]] = defaultdict(list)
@@ -247,6 +252,10 @@ class _Checkpoint:
         }
         self._note_trials()
         self.notes += evaluation.notes
+        floors = [
+            (g.facts["protocol"], reducer_of(g.facts["reducer"]), g.repeats) for g in self.groups
+        ]
+        self.notes += floor_notes(floors, settings, options.temperature, options.noise_floor)
         if baseline is not None:
             self.notes += filter(None, [protocol_note(baseline), settings_note(baseline, settings)])
         composite = self.composite
@@ -314,7 +323,7 @@ class _Checkpoint:
         baseline: Baseline | None,
     ) -> BenchmarkResult:
         group = self.groups[place]
-        facts = group.facts
+        facts, reducer = group.facts, reducer_of(group.facts["reducer"])
         return BenchmarkResult(
             benchmark=measured.benchmark,
             protocol=measured.protocol,
@@ -334,6 +343,8 @@ class _Checkpoint:
             given={name: Given(**given) for name, given in facts.get("asked", {}).items()},
             reducer=facts["reducer"],
             settings=measured.settings,
+            noise=noise_of(group.trials, reducer, measured.benchmark, measured.table.metrics),
+            floor=noise_floor(group.repeats),
         )
 
     def _made_composite(self) -> Score | None:

@@ -388,8 +388,11 @@ class Group:
                     ):
                         values[name] = request.getfixturevalue(name)
                 self.values = values
-                let_go = partial(self._let_go, session_of(item.config))
-                request._get_active_fixturedef("engine").addfinalizer(let_go)
+                session = session_of(item.config)
+                ends = request._get_active_fixturedef
+                ends("engine").addfinalizer(partial(self._let_go, session))
+                for name in self._initial:  # whichever ends first: all are needed to ask again
+                    ends(name).addfinalizer(partial(session.ask_again, self))
                 LOG.info("%s: set up", self.title)
                 return
             except (Exception, pytest.fail.Exception) as error:

@@ -200,14 +200,15 @@ class SampleItem(pytest.Item):
             response = self.group.read(self.sample, response)
         elif not isinstance(response, Failed | Skipped):
             execution = answering.executions.result(self)
-        arguments = self._arguments(response, execution)
+        arguments = self.arguments(response, execution)
         outcome = self.group.judge(self.sample, arguments, response)
         if execution is None:
             return outcome
         detail = f"{execution.word}: {execution.reason}" if outcome.status == "missed" else ""
         return replace(outcome, detail=detail, seconds=round(execution.wall_s, 4))
 
-    def _arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:
+    def arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:
+        """What the benchmark function is called with, but for k."""
         values = self.group.values or {}
         arguments: dict[str, Any] = {}
         for name in self.group.arguments:

@@ -43,6 +43,7 @@ class _Item:
     item: PlannedItem
     recorded: Recorded
     digest: str | None
+    repeat: tuple[bool | None, bool] | None
     part: Part
 
 
@@ -62,7 +63,7 @@ class _Merged:
 
     def take(self, part: Part) -> None:
         """Add a part, newer than those before it."""
-        served, outcomes = part.store.served(), part.outcomes()
+        served, repeats, outcomes = part.store.served(), part.store.repeats(), part.outcomes()
         for facts in part.groups:
             self.groups[group_key(facts)] = part.with_epoch(facts)
         for item in part.store.plan():
@@ -74,7 +75,8 @@ class _Merged:
                 if recorded.status not in _WITH_OUTCOME:
                     continue
                 self.twice += 1
-            self.items[key] = _Item(item, recorded, served.get(item.position), part)
+            place = item.position
+            self.items[key] = _Item(item, recorded, served.get(place), repeats.get(place), part)
         self.engines.update(part.engines)
 
     def sources(self) -> dict[GroupKey, list[Part]]:
@@ -133,7 +135,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     """Write plan and answers, and give the outcomes by node id."""
     numbers = {key: number for number, key in enumerate(merged.groups)}
     many = len({checkpoint for checkpoint, _ in numbers}) > 1
-    planned, served, outcomes = [], [], {}
+    planned, served, repeats, outcomes = [], [], [], {}
     for position, (key, held) in enumerate(_in_order(merged, numbers)):
         nodeid = _nodeid(held.item.nodeid, key[0]) if many else held.item.nodeid
         if nodeid in outcomes:
@@ -147,6 +149,8 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
         planned.append(replace(held.item, position=position, nodeid=nodeid, group=number))
         if held.digest is not None:
             served.append((position, held.digest))
+        if held.repeat is not None:
+            repeats.append((position, number, *held.repeat))
     notes = dict.fromkeys(note for part in parts for note in part.store.notes())
     samples = (each for part in parts for each in part.store.samples())
     store.write_plan(uuid4().hex, list(notes), list(merged.groups.values()), planned, samples)
@@ -155,6 +159,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
         for number, seconds, asked, reused in part.store.work():
             store.add_work(numbers[group_key(part.groups[number])], seconds, asked, reused)
     store.add((), served)
+    store.add_repeats(repeats)
     for checkpoint, facts in merged.engines.items():
         store.write_engine(checkpoint, facts)
     return outcomes

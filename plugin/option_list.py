@@ -383,4 +383,12 @@ OPTIONS: tuple[Option, ...] = (
         "",
         "ask everything again instead of reusing answers of earlier runs",
     ),
+    Option(
+        "noise-floor",
+        positive_int,
+        None,
+        "N",
+        "when all is asked, ask N random samples of each benchmark again with another seed and "
+        "batch size, and report how many outcomes flip",
+    ),
 )

@@ -89,6 +89,7 @@ class Options:
     report: tuple[str, ...]
     mlflow: str
     no_resume: bool
+    noise_floor: int | None
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .gate.verdict import Verdict
+from .scores.noise import Noise, NoiseFloor
 from .scores.score import Score
 
 Scalar = str | int | float | bool | None
@@ -117,6 +118,9 @@ class BenchmarkResult:
         given: settings of this benchmark that are no defaults, such as `limit`.
         reducer: what folds the trials of a sample, as `scores.registry.spec_of` writes it.
         settings: what decides what is measured, such as the temperature; see `gate.identity`.
+        noise: where the standard error of a metric comes from, of the metrics whose samples have
+            enough trials.
+        floor: what asking some samples once more came to; None where none was.
     """
 
     benchmark: str
@@ -132,6 +136,8 @@ class BenchmarkResult:
     given: Mapping[str, Given] = field(default_factory=dict)
     reducer: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Scalar] = field(default_factory=dict)
+    noise: tuple[Noise, ...] = ()
+    floor: NoiseFloor | None = None
 
     @property
     def is_group(self) -> bool:

@@ -87,6 +87,7 @@ class BenchSession:
     _answering: Answering | None = None
     _store: RunStore | None = None
     _log: Handler | None = None
+    _asked_again: set[int] = field(default_factory=set)
 
     @classmethod
     def begin(
@@ -329,6 +330,16 @@ class BenchSession:
         """Hold nothing of an engine that is being torn down."""
         if self._answering is not None:
             self._answering.let_go(engine)
+
+    def ask_again(self, group: Group) -> None:
+        """Ask some samples of a group that has reported again, once, for `--noise-floor`."""
+        number = self.options.noise_floor
+        if number is None or self._answering is None or group.index in self._asked_again:
+            return
+        from .repeating import ask_again
+
+        self._asked_again.add(group.index)
+        ask_again(self, group, number)
 
     # The end
 

@@ -42,6 +42,8 @@ CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT
 CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
 CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS repeats (
+    position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
 _ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
 # `json.dumps` would make an encoder for each call, which costs as much as the encoding.
@@ -125,6 +127,11 @@ class PlannedItem:
     sample: str
     cluster: str
     trial: int
+
+
+# An item that was asked again: its position, its group, whether its outcome flipped (None without
+# a second one), and whether its batch was of another size.
+Repeat = tuple[int, int, bool | None, bool]
 
 
 def encode(response: Answer) -> str:
@@ -268,7 +275,7 @@ class RunStore:
             samples: content hash and fields of every sample.
         """
         with self._transaction() as db:
-            for table in ("groups", "plan", "served", "engines", "work", "taken"):
+            for table in ("groups", "plan", "served", "engines", "work", "taken", "repeats"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
             db.execute(
@@ -424,6 +431,20 @@ class RunStore:
             "SELECT grp, SUM(seconds), SUM(asked), SUM(reused) FROM work GROUP BY grp"
         )
         return {group: (seconds, asked, reused) for group, seconds, asked, reused in rows}
+
+    # What was asked again
+
+    def add_repeats(self, repeats: Iterable[Repeat]) -> None:
+        """Note which items came out otherwise when they were asked again."""
+        with self._transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", list(repeats))
+
+    def repeats(self) -> dict[int, list[tuple[bool | None, bool]]]:
+        """Of each group, of each item asked again: whether it flipped, in another batch size."""
+        found: dict[int, list[tuple[bool | None, bool]]] = defaultdict(list)
+        for _, group, flipped, other in self._db.execute("SELECT * FROM repeats"):
+            found[group].append((None if flipped is None else bool(flipped), bool(other)))
+        return found
 
     # Who is to answer
 

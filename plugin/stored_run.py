@@ -71,6 +71,17 @@ class StoredRun:
         """Digest of the answer that an item was given, by its position."""
         return dict(self._db.execute("SELECT position, digest FROM served"))
 
+    def repeats(self) -> dict[int, tuple[bool | None, bool]]:
+        """By position, of an item asked again: whether it flipped, in another batch size.
+
+        A store that was made before items were asked again has no such table.
+        """
+        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
+        if self._db.execute(kept).fetchone() is None:
+            return {}
+        rows = self._db.execute("SELECT position, flipped, other_batch FROM repeats")
+        return {p: (None if f is None else bool(f), bool(other)) for p, f, other in rows}
+
     def notes(self) -> list[str]:
         """What a reader must know of the plan."""
         row = self._db.execute("SELECT value FROM meta WHERE name = 'notes'").fetchone()

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import CkptbenchError
-from . import baseline_import, build, compare, judge, merge, mlflow, report, watch
+from . import baseline_import, build, compare, judge, merge, mlflow, plan, report, watch
 
-_COMMANDS = (build, judge, compare, report, merge, baseline_import, mlflow, watch)
+_COMMANDS = (build, judge, compare, report, merge, baseline_import, plan, mlflow, watch)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

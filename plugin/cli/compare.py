@@ -74,9 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     _check_metrics("--gate-on", arguments.gate_on, pairs)
     check_allowed(arguments.allow_mismatch)
     common = ("--common",) if arguments.common else ()
+    given = right.summary.given if right.summary is not None else {}
     scope = Scope(
         selection=common,
-        limited=common,
+        limited=common or (("--limit",) if "limit" in given else ()),
         allowed=frozenset(arguments.allow_mismatch),
         gate_on=frozenset(arguments.gate_on),
         tolerance=arguments.tolerance,
@@ -181,12 +182,13 @@ def _conclusion(made: list[SideBySide]) -> str:
             told.append(f"{word}: {', '.join(metrics)}")
     count = sum(each.compared for each in made)
     total = sum(each.in_baseline for each in made)
-    if not told:
+    calm = not told
+    if calm:
         words = {verdict.word for each in made for verdict in each.gated_verdicts}
         word = "identical" if words == {"identical"} else "unchanged"
         told = [f"{word}: {count:,} metric{'s' * (count != 1)} compared"]
     if not count:
-        told = ["nothing was compared", *told[:-1]]
+        told = ["nothing was compared", *([] if calm else told)]
     elif count < total:
         told.append(f"{count:,} of {total:,} metrics of the baseline compared")
     return "; ".join(told)

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, sqrt
 
+import numpy as np
+
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC, composite, weighted_mean
-from ..scores.intervals import normal_interval
+from ..scores.intervals import Interval, normal_interval
+from ..scores.mover import block_diagonal, mover
 from ..scores.score import Score
 from .comparing import benchmarks_of, standard_error_of
 from .conclusions import CompositeMismatch
@@ -47,7 +50,8 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
 
         SE <= sqrt(sum over benchmarks (sum over its metrics  w SE)^2)
 
-    It is the method `upper-bound`, and its n the sum over benchmarks.
+    The interval is made of the parts' in the same way: `scores.mover`, correlations of 1 within a
+    benchmark. It is the method `upper-bound`, and its n the sum over benchmarks.
 
     Returns:
         A score named `score`, its value None with a reason when some parts have a value and
@@ -66,17 +70,28 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
     value = weighted_mean(known, weights)
     n = sum(max(s.n for s in bench.scores if s.metric in parts) for bench in benches)
     shares: list[float] = []
+    held: list[Score] = []
+    intervals: list[Interval] = []
+    blocks = []
     for bench in benches:
-        weighted = [
-            (weights[score.metric], standard_error_of(score))
-            for score in bench.scores
-            if score.metric in parts
-        ]
-        if any(error is None for _, error in weighted):
+        scores = [score for score in bench.scores if score.metric in parts]
+        errors = [standard_error_of(score) for score in scores]
+        known_errors = [error for error in errors if error is not None]
+        if len(known_errors) < len(errors):
             return Score(METRIC, value, n, 0, reason=f"{bench.benchmark} has no standard error")
-        shares.append(fsum(weight * (error or 0.0) for weight, error in weighted))
+        for score, error in zip(scores, known_errors, strict=True):
+            if score.interval is None and not error:
+                return Score(METRIC, value, n, 0, reason=f"{score.metric} has no interval")
+            intervals.append(score.interval or normal_interval(score.value or 0.0, error))
+        held.extend(scores)
+        blocks.append(np.ones((len(scores), len(scores))))
+        pairs = zip(scores, known_errors, strict=True)
+        shares.append(fsum(weights[score.metric] * error for score, error in pairs))
     error = sqrt(fsum(share * share for share in shares))
-    return Score(METRIC, value, n, n, error, normal_interval(value, error), BOUND)
+    estimates = [score.value or 0.0 for score in held]
+    part_weights = [weights[score.metric] for score in held]
+    interval = mover(estimates, intervals, part_weights, block_diagonal(blocks))
+    return Score(METRIC, value, n, n, error, interval, BOUND)
 
 
 def mismatches(

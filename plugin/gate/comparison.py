@@ -15,14 +15,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores.intervals import Partition, cluster_standard_error, partition, t_interval
+from ..scores.intervals import (
+    Interval,
+    Kind,
+    Partition,
+    cluster_standard_error,
+    partition,
+    share_interval,
+    t_interval,
+)
+from ..scores.metric import Metric
 from ..scores.score import SampleValues, Score
 from .baseline_values import BaselineBenchmark
 from .difference_intervals import (
-    composite_difference_interval,
-    interval_kind,
-    newcombe_interval,
-    paired_difference_interval,
+    PairedColumns,
+    composite_interval,
+    paired_interval,
+    unpaired_interval,
 )
 from .mde import (
     clustered_shares_mde,
@@ -271,11 +280,15 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
     if sign < 0:
         now, then = 1 - now, 1 - then
     p = unpaired_shares_test(now, ours, then, n)
-    low, high = newcombe_interval(now, ours, then, n)
+    theirs = share_interval(figures.baseline, n)
+    mine = score.interval or share_interval(figures.current, score.n, score.standard_error)
+    interval = None
+    if mine is not None and theirs is not None:
+        interval = unpaired_interval(figures.current, mine, figures.baseline, theirs)
     return replace(
         figures,
         standard_error=sqrt(share_error(now, ours) ** 2 + share_error(then, n) ** 2),
-        interval=(low, high) if sign > 0 else (-high, -low),
+        interval=interval,
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
@@ -357,9 +370,9 @@ def _binary(values: NDArray[np.float64]) -> bool:
 
 
 def _paired_interval(score: Score, pairs: Pairs) -> tuple[float, float] | None:
-    return paired_difference_interval(
-        pairs.now, pairs.then, pairs.groups, kind=interval_kind(score)
-    )
+    largest = Metric(score.unit).largest
+    kind: Kind = "unbounded" if largest is None else "bounded"
+    return paired_interval(pairs.now, pairs.then, pairs.groups, kind, scale=largest or 1.0)
 
 
 def compare_composite(
@@ -393,9 +406,11 @@ def compare_composite(
     found = [name for _, _, names in used for name in names]
     if sorted(found) != sorted(weighted):
         return None
-    pairs = [_composite_pairs(bench, held, names, weighted) for bench, held, names in used]
-    if all(pairs):
-        return _paired_composite(score, [each for each in pairs if each is not None], terms)
+    columns = [_common_columns(bench, held, names, weighted) for bench, held, names in used]
+    if all(columns):
+        tables = [each for each in columns if each is not None]
+        pairs = [_weighted_sums(each) for each in tables]
+        return _paired_composite(score, pairs, composite_interval(tables), terms)
     return _composite_of_numbers(score, weighted, used, terms)
 
 
@@ -403,19 +418,18 @@ def _has(bench: Measured, metric: str) -> bool:
     return any(s.metric == metric and s.value is not None for s in bench.scores)
 
 
-def _composite_pairs(
+def _common_columns(
     bench: Measured,
     held: BaselineBenchmark,
     names: Sequence[str],
     weights: Mapping[str, float],
-) -> Pairs | None:
-    """Weighted sums of a benchmark's metrics now and then; None without common samples."""
+) -> PairedColumns | None:
+    """A benchmark's weighted metrics now and then; None without common samples."""
     table = bench.table
     if not held.outcomes or not set(names) <= set(table.metrics):
         return None
     places = [table.metrics.index(name) for name in names]
     columns = [held.column(name) for name in names]
-    weight = np.array([weights[name] for name in names])
     rows = [
         (values, [column[sample] for column in columns], cluster)
         for sample, cluster, values in zip(
@@ -425,13 +439,24 @@ def _composite_pairs(
     ]
     if not rows:
         return None
-    now = np.array([values for values, _, _ in rows]) @ weight
-    then = np.array([values for _, values, _ in rows]) @ weight
-    ones = np.ones(len(rows), np.int64)
-    return Pairs(now, then, partition([cluster for _, _, cluster in rows]), ones, ones)
+    return PairedColumns(
+        np.array([values for values, _, _ in rows]),
+        np.array([values for _, values, _ in rows]),
+        np.array([weights[name] for name in names]),
+        partition([cluster for _, _, cluster in rows]),
+        ["share" for _ in names],
+    )
 
 
-def _paired_composite(score: Score, parts: Sequence[Pairs], terms: Terms) -> Comparison:
+def _weighted_sums(columns: PairedColumns) -> Pairs:
+    ones = np.ones(len(columns.now), np.int64)
+    now, then = columns.now @ columns.weights, columns.then @ columns.weights
+    return Pairs(now, then, columns.groups, ones, ones)
+
+
+def _paired_composite(
+    score: Score, parts: Sequence[Pairs], interval: Interval | None, terms: Terms
+) -> Comparison:
     """Compare the sum of the parts' means; the parts are independent of each other."""
     gains = [each.now - each.then for each in parts]
     for gain in gains:
@@ -458,9 +483,7 @@ def _paired_composite(score: Score, parts: Sequence[Pairs], terms: Terms) -> Com
         len(changes),
         now - then,
         standard_error=sqrt(sum(e * e for e in known)) if whole else None,
-        interval=composite_difference_interval(
-            [(each.now, each.then, each.groups) for each in parts]
-        ),
+        interval=interval,
         lost=int((changes < 0).sum()),
         won=int((changes > 0).sum()),
         p_value=p.two_sided,

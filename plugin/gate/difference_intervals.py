@@ -1,26 +1,166 @@
-"""Provisional."""
+"""95% intervals of the difference between two measurements of one metric.
 
-from math import sqrt
+Differences are this run minus the baseline, in the unit of the metric. As for a single mean
+(`scores.intervals`), the metric decides the formula, and not the values that it happened to have.
+"""
 
-from ..scores.intervals import cluster_standard_error, t_interval
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scores.intervals import (
+    Floats,
+    Interval,
+    Kind,
+    Partition,
+    share_interval,
+    t_quantile,
+    unbounded_interval,
+)
+from ..scores.mover import block_diagonal, correlations_of_means, mover
+
+# Both imagined movements together weigh half an observation when the size of one is estimated.
+_WEIGHT = 0.25
 
 
-def newcombe_interval(now, now_n, then, then_n):
-    d = now - then
-    e = 1.96 * sqrt((now * (1 - now) + 0.25) / now_n + (then * (1 - then) + 0.25) / then_n)
-    return (d - e, d + e)
+def paired_interval(
+    now: Floats, then: Floats, groups: Partition, kind: Kind, *, scale: float = 1.0
+) -> Interval | None:
+    """Interval of the mean difference over the samples that both sides have.
+
+    Args:
+        now: `[n]`, values of this run.
+        then: `[n]`, the baseline's of the same samples.
+        groups: the samples' clusters.
+        kind: of the metric, as in `scores.intervals.interval_of_mean`: `bounded_differences` for
+            shares and bounded values, `unbounded_interval` of the differences for others.
+        scale: the largest value there can be of a bounded metric.
+
+    Returns:
+        The interval, in the unit of the values; None for one cluster, and for unbounded values
+        whose differences all agree. Never of zero width.
+    """
+    if groups.clusters < 2:
+        return None
+    sums = groups.sums((now - then) / scale)
+    if kind == "unbounded":
+        low, high = unbounded_interval(sums, groups.sizes)
+        if not low < high:
+            return None
+    else:
+        low, high = bounded_differences(sums, groups.sizes)
+    return float(low) * scale, float(high) * scale
 
 
-def paired_difference_interval(now, then, groups, kind=""):
-    e = cluster_standard_error(now - then, groups)
-    return (
-        None if e is None else t_interval(float((now - then).mean()), e, groups.degrees_of_freedom)
-    )
+def bounded_differences(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """95% interval of the mean difference of paired values in [0, 1].
+
+    For single 0/1 samples it is Bonett and Price's ("Improved confidence intervals for a
+    difference between proportions in paired designs", 2012): Wald's interval after one lost and
+    one won sample have been added. Two clusters are added here which move by r in either
+    direction; D_c are the clusters' summed differences, n_c their sizes:
+
+        k = sum n_c^2 / n                        size of the clusters added
+        r^2 = (sum D^4 + k^4/4) / (sum D^2 + k^2/4)
+        m = sum D / (n + 2k)
+        SE^2 = (sum (D_c - n_c m)^2 + (r - k m)^2 + (r + k m)^2) / (n + 2k)^2
+
+    r is the size of a movement among those seen, weighted by what they add to the variance, and k
+    (a whole cluster flips) where nothing moved. So graded values, which move a little in many
+    samples, are not blurred by two whole flips. The quantile is that of t with g - 1 degrees of
+    freedom.
+
+    Args:
+        sums: `[..., g]`, sums of the differences within clusters; g > 1.
+        sizes: `[g]`, samples in each cluster.
+
+    Returns:
+        Low and high, `[...]` each, within -1 and 1 and never equal.
+    """
+    n, g = sizes.sum(), len(sizes)
+    added = (sizes @ sizes) / n
+    squares, fourths = (sums**2).sum(axis=-1), (sums**4).sum(axis=-1)
+    square = (fourths + _WEIGHT * added**4) / (squares + _WEIGHT * added**2)
+    total = n + 2 * added
+    means = sums.sum(axis=-1) / total
+    # The two added clusters: (r - k m)^2 + (r + k m)^2.
+    within = ((sums - sizes * means[..., None]) ** 2).sum(axis=-1)
+    errors = np.sqrt(within + 2 * square + 2 * (added * means) ** 2) / total
+    reach = t_quantile(g - 1) * errors
+    seen = sums.sum(axis=-1) / n
+    low = np.maximum(np.minimum(means - reach, seen), -1.0)
+    return low, np.minimum(np.maximum(means + reach, seen), 1.0)
 
 
-def interval_kind(score):
-    return ""
+def unpaired_interval(
+    now: float, now_interval: Interval, then: float, then_interval: Interval
+) -> Interval:
+    """Interval of `now - then`, two independent estimates with their intervals (MOVER).
+
+    From two intervals of shares this is Newcombe's construction (1998, "Interval estimation for
+    the difference between independent proportions", method 10, there from Wilson's intervals).
+    """
+    return mover([now, then], [now_interval, then_interval], [1.0, -1.0])
 
 
-def composite_difference_interval(parts):
-    return None
+def unpaired_shares(now: float, now_n: int, then: float, then_n: int) -> Interval | None:
+    """`unpaired_interval` of two shares of independent samples of which only the n is known.
+
+    Returns:
+        The interval, within -1 and 1; None where either n is below 2.
+    """
+    mine, theirs = share_interval(now, now_n), share_interval(then, then_n)
+    if mine is None or theirs is None:
+        return None
+    return unpaired_interval(now, mine, then, theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedColumns:
+    """The weighted metrics of one table, over the samples that both sides have.
+
+    Attributes:
+        now: `[n, m]`, values of this run.
+        then: `[n, m]`, the baseline's of the same samples.
+        weights: `[m]`.
+        groups: the samples' clusters.
+        kinds: of the m metrics.
+    """
+
+    now: NDArray[np.float64]
+    then: NDArray[np.float64]
+    weights: Floats
+    groups: Partition
+    kinds: Sequence[Kind]
+
+
+def composite_interval(tables: Sequence[PairedColumns]) -> Interval | None:
+    """Interval of the difference of two weighted sums of metrics, from those of the metrics.
+
+    MOVER with the correlations of the differences within a table; tables are independent.
+
+    Returns:
+        The interval, or None when a metric of weight other than 0 has none.
+    """
+    estimates: list[float] = []
+    intervals: list[Interval] = []
+    weights: list[float] = []
+    blocks: list[Floats] = []
+    for table in tables:
+        used = [i for i, weight in enumerate(table.weights.tolist()) if weight]
+        for i in used:
+            now, then = table.now[:, i], table.then[:, i]
+            interval = paired_interval(now, then, table.groups, table.kinds[i])
+            if interval is None:
+                return None
+            estimates.append(float((now - then).mean()))
+            intervals.append(interval)
+            weights.append(float(table.weights[i]))
+        blocks.append(correlations_of_means((table.now - table.then)[:, used], table.groups))
+    if not weights:
+        return None
+    return mover(estimates, intervals, weights, block_diagonal(blocks))

@@ -264,7 +264,7 @@ def _candidates(
             continue
         for metric in _gated_metrics(held, scope):
             pending.in_baseline += 1
-            name = f"{held.benchmark}/{metric}"
+            name = _full_name(held.benchmark, metric)
             if scope.selection:
                 pending.leave_out(name, scope.selection)
                 continue
@@ -352,10 +352,15 @@ def _missing_metrics(
         if metric in bench.unavailable:
             by = "the number of trials"
         if by:
-            pending.leave_out(f"{bench.benchmark}/{metric}", [by])
+            pending.leave_out(_full_name(bench.benchmark, metric), [by])
             continue
         reason = f"the baseline has {metric} of {held.protocol}, this run has no such score"
         pending.add(place, Candidate(metric, None, 0.0, True, "missing", reason))
+
+
+def _full_name(benchmark: str, metric: str) -> str:
+    """`humaneval/pass@1`; `gsm8k exact_match,none` says itself whose it is."""
+    return metric if metric.startswith(f"{benchmark} ") else f"{benchmark}/{metric}"
 
 
 def _gated_metrics(held: BaselineBenchmark, scope: Scope) -> list[str]:

@@ -51,27 +51,30 @@ def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
         )
         for metric, score in held.scores.items()
     )
-    table = None
-    if held.outcomes:
-        samples = tuple(sorted(held.outcomes))
-        rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
-        table = SampleValues(
-            held.metrics,
-            samples,
-            tuple(held.clusters.get(sample, sample) for sample in samples),
-            np.array(rows, dtype=np.float64),
-            kinds={s.metric: Metric(s.unit, s.higher_is_better, s.gated) for s in scores},
-            perplexities=tuple(s.metric for s in scores if s.unit == "perplexity"),
-            trials=tuple(held.trials_of(sample) for sample in samples),
-        )
     return BenchmarkMeasurement(
         held.benchmark,
         held.protocol,
         held.primary,
         scores,
-        table,
+        table_of(held) if held.outcomes else None,
         held.dataset,
         settings=held.settings,
+    )
+
+
+def table_of(held: BaselineBenchmark) -> SampleValues:
+    """The samples' values that a baseline holds, the trials of each reduced."""
+    samples = tuple(sorted(held.outcomes))
+    rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
+    scores = held.scores.items()
+    return SampleValues(
+        held.metrics,
+        samples,
+        tuple(held.clusters.get(sample, sample) for sample in samples),
+        np.array(rows, dtype=np.float64).reshape(len(samples), len(held.metrics)),
+        kinds={name: Metric(s.unit, s.higher_is_better, s.gated) for name, s in scores},
+        perplexities=tuple(name for name, s in scores if s.unit == "perplexity"),
+        trials=tuple(held.trials_of(sample) for sample in samples),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..errors import CkptbenchError
+from ..gate.baseline_file import load
 from ..reports.files import safe_name
 from ..results import (
     OLDER_SUMMARY_FORMATS,
@@ -26,6 +27,7 @@ from ..scores.fold import TrialValue, fold, tabulate
 from ..scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK, value_names
 from ..scores.registry import reducer_of
 from ..scores.score import Reducer, SampleValues
+from .baseline_origin import table_of
 from .result import Result, SampleRow
 from .stated import epoch_of, read_object, run_of, step_of
 
@@ -38,9 +40,10 @@ _REMEDY = "Copy the run's folder again, or continue the run with the same --run-
 def read_run(folder: Path) -> Result:
     """Read a run's folder.
 
-    The scores are those of `summary.json`. The tables are folded from the sample files again, and
-    a table is kept only when it gives the scores that the summary states: otherwise a note names
-    the file, and comparisons are of numbers.
+    The scores are those of `summary.json`. The tables are folded from the sample files again, or
+    taken from the run's baseline file where its reducer is not registered in this process. A table
+    is kept only when it gives the scores that the summary states: otherwise a note names the file,
+    and comparisons are of numbers.
 
     Raises:
         CkptbenchError: `summary.json` is missing or is no summary of this version.
@@ -197,6 +200,9 @@ def _tables(
         protocol = result.protocol
         table = _table(trials[protocol], names.get(protocol, ()), result)
         if table is None:
+            scored = {trial.sample for trial in trials[protocol]}
+            table = _kept_table(folder, checkpoint.name, result, scored)
+        if table is None:
             told = f"{protocol} is folded in a way of its own, or its samples are not all there"
             notes.append(f"{path}: {told}; {unpaired}")
         else:
@@ -216,16 +222,47 @@ def _table(
     try:
         reducer = reducer_of(dict(result.reducer)) if result.reducer else None
     except CkptbenchError:
-        return None  # of a conftest that is not loaded here: the caller says so
+        return None  # registered by a conftest, which is not loaded here
     reducer = reducer or _reducer(metrics, names or metrics, result.benchmark)
     if reducer is None:
         return None
     try:
         table = tabulate(trials, reducer, result.benchmark)
-        # A run may have been asked to show some of its metrics only.
-        places = [table.metrics.index(metric) for metric in metrics]
     except ValueError:
         return None
+    return _checked(table, result)
+
+
+def _kept_table(
+    folder: Path, checkpoint: str, result: BenchmarkResult, scored: set[str]
+) -> SampleValues | None:
+    """The table in the run's own baseline file, which holds the samples' trials reduced already.
+
+    It serves a reducer of one's own: only the process that measured has the conftest that
+    registers it. None when the file is not there or of another session: it must hold the scored
+    samples and give the scores that the summary states.
+
+    Args:
+        scored: hashes of the samples that have an outcome in the sample file.
+    """
+    try:
+        held = load(folder / f"{safe_name(checkpoint)}_baseline.json").find(result.protocol)
+    except CkptbenchError:
+        return None
+    if held is None or set(held.outcomes) != scored:
+        return None
+    return _checked(table_of(held), result)
+
+
+def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
+    """The columns of the metrics that a result shows; None when they give other scores.
+
+    A run may have been asked to show some of its metrics only.
+    """
+    metrics = tuple(score.metric for score in result.scores)
+    if not set(metrics) <= set(table.metrics):
+        return None
+    places = [table.metrics.index(metric) for metric in metrics]
     table = replace(table, metrics=metrics, values=table.values[:, places])
     return table if _gives(table, result) else None
 
@@ -235,10 +272,11 @@ def _reducer(metrics: tuple[str, ...], names: tuple[str, ...], benchmark: str) -
     passes = [re.fullmatch(r"pass@(\d+)", metric) for metric in metrics]
     if passes and all(passes):
         return PassAtK(tuple(int(match[1]) for match in passes if match))
-    guesses: list[Reducer] = [FirstChoice(), Mean(names[0] if names else None)]
-    found = [re.fullmatch(r".+@(\d+)", name) for name in names]
+    bits = names[-1:] == ("bits_per_byte",)
+    guesses: list[Reducer] = [FirstChoice(bits), Mean(names[0] if names else None)]
+    found = [re.fullmatch(r".+@(\d+)", name) for name in (names[:-1] if bits else names)]
     if found and all(found):
-        guesses.append(TopK(tuple(int(match[1]) for match in found if match)))
+        guesses.append(TopK(tuple(int(match[1]) for match in found if match), bits))
     if names:
         guesses.append(Named(tuple(name.removeprefix(f"{benchmark} ") for name in names)))
     fits = (guess for guess in guesses if value_names(guess, benchmark) == names)

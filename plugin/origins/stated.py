@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from ..errors import CkptbenchError
-from ..scores.intervals import normal_interval, proportion_standard_error, wilson_interval
+from ..scores.intervals import (
+    BOUNDED_METHOD,
+    Interval,
+    normal_interval,
+    proportion_standard_error,
+    share_interval,
+)
 from ..scores.metric import SHARE, UNKNOWN, Metric
 from ..scores.score import Score
 
@@ -27,8 +33,9 @@ def stated_score(
 ) -> Score:
     """A score as far as a source states it.
 
-    A standard error that is not stated is that of a proportion over n independent samples, and
-    the interval is Wilson's. With a stated one the interval is the normal one, kept within 0 and 1.
+    A standard error that is not stated is that of a proportion over n independent samples. The
+    interval of a share is `share_interval`'s, of another number with a standard error the normal
+    one, and none where the error is 0: all answers were alike, which is no certainty.
 
     Args:
         value: a fraction from 0 to 1 (any number when it is no share), or None when the source
@@ -48,15 +55,19 @@ def _stated(
     share = share and value is not None and 0 <= value <= 1
     if value is None:
         return Score(metric, None, count, count, reason="the source states no value")
-    if standard_error is not None:
-        low, high = normal_interval(value, standard_error)
-        interval = (max(low, 0.0), min(high, 1.0)) if share else (low, high)
-        return Score(metric, value, count, count, standard_error, interval, "normal")
-    if not count or not share:
+    if standard_error is None and (not count or not share):
         reason = NO_N if not count else "its standard error is not stated"
         return Score(metric, value, count, count, reason=reason)
-    error = proportion_standard_error(value, count)
-    return Score(metric, value, count, count, error, wilson_interval(value, count), "wilson")
+    interval: Interval | None
+    if share:
+        interval, method = share_interval(value, count or None, standard_error), BOUNDED_METHOD
+    else:
+        interval = normal_interval(value, standard_error) if standard_error else None
+        method = "normal"
+    error = proportion_standard_error(value, count) if standard_error is None else standard_error
+    reason = "" if interval else "too little is stated for an interval"
+    method = method if interval else ""
+    return Score(metric, value, count, count, error, interval, method, reason)
 
 
 def read_object(path: Path) -> dict[str, Any]:

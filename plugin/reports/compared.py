@@ -78,6 +78,9 @@ def compared_json(compared: SideBySide) -> dict[str, JSON]:
         "average": as_json(compared.average),
         "only_before": list(compared.only_before),
         "only_after": list(compared.only_after),
+        "missing": [_verdict(verdict) for verdict in compared.missing],
+        "in_baseline": compared.in_baseline,
+        "compared": compared.compared,
     }
 
 
@@ -174,6 +177,7 @@ def _conclusions(compared: SideBySide) -> Iterator[str]:
                     place = task.protocol or task.benchmark
                     named = "" if verdict.metric.startswith(place) else f"{place} "
                     yield f"{word}: {named}{verdict.metric}: {verdict.detail}"
+    yield from (f"missing: {v.metric}: {v.detail}" for v in compared.missing)
     for side, metrics in (("before", compared.only_before), ("after", compared.only_after)):
         if metrics:
             yield f"only {side}: {words.listed(metrics, 5)}"

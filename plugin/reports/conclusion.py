@@ -139,9 +139,7 @@ def _change(verdict: Verdict) -> str:
     if figures is None:
         return verdict.metric
     moved = "fell" if figures.difference < 0 else "rose"
-    p = "not tested"
-    if verdict.p_adjusted is not None:
-        p = words.probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
+    p = words.verdict_p(verdict) or "not tested"
     remark = f", {verdict.remark}" if verdict.remark else ""
     by = words.size(figures.difference, figures.unit)
     return f"{verdict.metric} {moved} by {by} ({p}){remark}"

@@ -57,7 +57,7 @@ def report_to_github(
 
 
 def workflow_commands(summary: Summary) -> list[str]:
-    """An error for each regressed metric; a warning for what else somebody should look at."""
+    """An error for each metric that fails the gate; a warning for what else to look at."""
     commands = []
     incomplete_said = False
     for checkpoint, verdict in gated_verdicts(summary):
@@ -101,6 +101,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
     yield ""
     for result in checkpoint.benchmarks:
         yield from _remarks(result)
+    yield from (f"- {first_line(sentence)}" for _, sentence in doubts(missing_rows(checkpoint)))
     if checkpoint.composite is not None:
         remark = composite_row(checkpoint.composite).remark
         yield from [f"- {first_line(remark)}"] if remark else []
@@ -128,6 +129,7 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
 def _remarks(result: BenchmarkResult) -> Iterator[str]:
     yield f"- {first_line(result.protocol)}: {first_line(words.coverage(result.coverage))}"
     yield from (f"- error: {first_line(error)}" for error in result.errors[:ERRORS_SHOWN])
+    yield from (f"- {told}" for told in (words.noise(result), words.noise_floor(result)) if told)
     yield from (f"- {first_line(note)}" for note in words.comparison_notes(result))
     rows = benchmark_rows(result)
     yield from (f"- {first_line(row.remark)}" for row in rows if row.remark)
@@ -152,7 +154,7 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
 
 
 def _table_row(label: str, row: Row, compared: bool) -> str:
-    cells = (first_line(label), first_line(row.metric), row.score, row.n, row.interval)
+    cells = (first_line(label), first_line(row.label), row.score, row.n, row.interval)
     if not compared:
         return table_line(cells)
     verdict = f"**{row.verdict}**" if row.verdict in _SEVERITY else row.verdict

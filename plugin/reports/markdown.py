@@ -66,7 +66,7 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
     yield from _score_table(table)
     if conclusions.mismatches:
         yield _mismatches(conclusions)
-    for note in conclusions.notes:
+    for note in (*conclusions.notes, *_noise_notes(results)):
         yield f"- {inline(note)}\n"
     for group in flip_groups(results, conclusions, 2 * FLIPS_SHOWN * max(1, len(table.rows))):
         if group.lost or group.won:
@@ -121,6 +121,12 @@ def _score(cell: Cell) -> str:
         if figures.interval is not None:
             told += f" {words.points_interval(figures.interval, figures.unit)}"
     return told
+
+
+def _noise_notes(results: Sequence[Result]) -> Iterator[str]:
+    for result in results:
+        if result.summary is not None:
+            yield from words.noise_notes(result.summary)
 
 
 def _mismatches(conclusions: Conclusions) -> str:

@@ -25,10 +25,13 @@ class Row:
         difference: from the baseline, in percentage points.
         difference_interval: its 95% interval.
         mde: the minimum detectable effect, in the metric's unit.
-        p: the p that the verdict used, after Holm's correction.
+        p: the p that the verdict used, after Holm's correction; `(better)` stands behind it
+            where it is not of "worse".
+        p_sentence: the same with its name: `p worse, Holm = 0.0312`; empty without one.
         verdict: the verdict's word, or empty without a baseline.
         remark: what the reader must know of the score, such as why it does not exist.
         detail: the verdict's sentence.
+        falls: whether less is better.
     """
 
     metric: str
@@ -40,9 +43,16 @@ class Row:
     difference_interval: str = ""
     mde: str = ""
     p: str = ""
+    p_sentence: str = ""
     verdict: str = ""
     remark: str = ""
     detail: str = ""
+    falls: bool = False
+
+    @property
+    def label(self) -> str:
+        """The metric, with an arrow where less is better."""
+        return f"{self.metric} {words.LESS_IS_BETTER}" if self.falls else self.metric
 
 
 def benchmark_rows(result: BenchmarkResult) -> tuple[Row, ...]:
@@ -82,9 +92,11 @@ def _row(score: Score, verdict: Verdict | None) -> Row:
         difference_interval=difference_interval,
         mde=mde,
         p=_p(verdict),
+        p_sentence=words.verdict_p(verdict) if verdict else "",
         verdict=verdict.word if verdict else "",
         remark=_remark(score, verdict),
         detail=verdict.detail if verdict else "",
+        falls=score.higher_is_better is False,
     )
 
 
@@ -123,7 +135,7 @@ def _remark(score: Score, verdict: Verdict | None = None) -> str:
         return f"{score.metric}: {score.reason}"
     if score.higher_is_better is None:
         return f"{score.metric}: its direction is not known; not gated"
-    return "" if score.higher_is_better else f"{score.metric}: lower is better"
+    return ""
 
 
 def _compared(figures: Comparison) -> tuple[str, str, str, str]:

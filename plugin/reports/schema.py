@@ -18,7 +18,7 @@ from ..atomic import atomic_write_text
 from ..gate import verdict
 from ..results import SUMMARY_FORMAT, Summary
 from ..samples import JSON
-from ..scores import score
+from ..scores import noise, score
 from .plain import pretty
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -79,7 +79,7 @@ def _tighten(definition: dict[str, Any], documented: type) -> None:
 
 
 def _class_named(name: str) -> type:
-    modules: tuple[ModuleType, ...] = (results, score, verdict)
+    modules: tuple[ModuleType, ...] = (results, score, noise, verdict)
     found: type = next(vars(module)[name] for module in modules if name in vars(module))
     return found
 

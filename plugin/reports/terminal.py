@@ -48,7 +48,7 @@ class _Column(NamedTuple):
 
 
 _SCORE = (
-    _Column("metric", "metric", right=False),
+    _Column("label", "metric", right=False),
     _Column("score", "score"),
     _Column("n", "n"),
     _Column("interval", "95% interval"),
@@ -89,6 +89,8 @@ def terminal_lines(
     for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
+    if any(row.falls for c in shown for row in _rows(c)):
+        lines.append(Line(f"{words.LESS_IS_BETTER}: less is better"))
     if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
         lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
     lines += [Line(f"note: {note}") for note in summary.notes]
@@ -108,6 +110,7 @@ def _together(summary: Summary, conclusions: Conclusions) -> Iterator[Line]:
     answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
     yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
     yield from map(Line, curve_lines(conclusions))
+    yield from map(Line, words.noise_floors_together(summary))
 
 
 def _needs_a_look(checkpoint: CheckpointResult) -> bool:
@@ -154,6 +157,9 @@ def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     yield Line(f"  coverage: {words.coverage(facts)}", _PLAIN if facts.complete else _RED)
     for error in result.errors[:ERRORS_SHOWN]:
         yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
+    yield from (
+        Line(f"  {told}") for told in (words.noise(result), words.noise_floor(result)) if told
+    )
     for note in words.comparison_notes(result):
         yield Line(f"  {note}", _YELLOW)
     for verdict, sentence in doubts(benchmark_rows(result)):
@@ -194,8 +200,8 @@ class _Table:
                 compared += f" {row.difference_interval}"
             if row.mde != words.MISSING:
                 compared += f", MDE {row.mde}"
-            if row.p != words.MISSING:
-                compared += f", p worse, Holm {row.p}"
+            if row.p_sentence:
+                compared += f", {row.p_sentence}"
             yield Line(compared, markup)
         if row.remark:
             yield Line(f"    {row.remark}", _YELLOW)

@@ -10,10 +10,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..gate.amounts import amount, signed_amount
+from ..gate.verdict import Verdict
 from ..results import BenchmarkResult, CheckpointResult, Coverage, Scalar, Summary
 from ..samples import JSON
 
 MISSING = "-"
+LESS_IS_BETTER = "↓"
 
 
 def percent(fraction: float | None) -> str:
@@ -76,6 +78,13 @@ def points_interval(interval: tuple[float, float] | None, unit: str = "share") -
 def probability(p: float) -> str:
     """`p = 0.0312`, or `p < 0.0001`."""
     return "p < 0.0001" if p < 0.00005 else f"p = {p:.4f}"
+
+
+def verdict_p(verdict: Verdict) -> str:
+    """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
+    if verdict.p_adjusted is None:
+        return ""
+    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
 
 
 def count(number: int) -> str:
@@ -157,6 +166,79 @@ def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
             continue
         told.setdefault(note, []).append(verdict.metric)
     return tuple(f"{', '.join(metrics)}: {note}" for note, metrics in told.items())
+
+
+def noise(result: BenchmarkResult) -> str:
+    """Where the error of the first metric with several trials comes from; empty without one."""
+    if not result.noise:
+        return ""
+    found = result.noise[0]
+    shares = {score.metric: score.share for score in result.scores}
+    share = shares.get(found.metric, True)
+
+    def error(value: float) -> str:
+        return f"{_hundredfold(value):.2f} pp" if share else number(value)
+
+    most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
+    return (
+        f"noise of {found.metric}: {found.share_of_draw:.0%} of the variance is the draw of "
+        f"answers, {found.share_of_problems:.0%} the choice of problems; standard error "
+        f"{error(found.se_now)}, {error(found.se_twice_trials)} with twice the trials, "
+        f"{error(found.se_twice_problems)} with twice the problems: {found.remedy} shrink it {most}"
+    )
+
+
+def noise_floor(result: BenchmarkResult) -> str:
+    """How many samples flipped when they were asked again; empty where none was.
+
+    `noise floor: 1 of 100 samples flipped (0.2% to 5.4%) when asked again with another seed and
+    batch size`.
+    """
+    floor = result.floor
+    if floor is None:
+        return ""
+    if floor.interval is None:
+        return f"noise floor: none of {counted(floor.unanswered, 'sample')} could be asked again"
+    low, high = (f"{100 * end:.1f}%" for end in floor.interval)
+    other = "another seed and batch size" if floor.other_batch_size else "another seed"
+    unanswered = f"; {count(floor.unanswered)} had no second answer" if floor.unanswered else ""
+    return (
+        f"noise floor: {count(floor.flipped)} of {counted(floor.samples, 'sample')} flipped "
+        f"({low} to {high}) when asked again with {other}{unanswered}"
+    )
+
+
+def noise_floors_together(summary: Summary) -> tuple[str, ...]:
+    """The floors of several checkpoints, one sentence for each gated protocol."""
+    by_protocol: dict[str, list[tuple[int, int]]] = {}
+    for result in (
+        result for checkpoint in summary.checkpoints for result in checkpoint.benchmarks
+    ):
+        if result.floor is not None and result.primary:
+            counts = (result.floor.flipped, result.floor.samples)
+            by_protocol.setdefault(result.protocol, []).append(counts)
+    told = []
+    for protocol, floors in by_protocol.items():
+        most, of = max(floors, key=lambda each: each[0] / max(1, each[1]))
+        flipped, samples = map(sum, zip(*floors, strict=True))
+        told.append(
+            f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
+            f"{counted(len(floors), 'checkpoint')} flipped when asked again, at most "
+            f"{count(most)} of {count(of)} in one of them"
+        )
+    return tuple(told)
+
+
+def noise_notes(summary: Summary) -> tuple[str, ...]:
+    """What is known of the noise of each benchmark of a run, with whose it is."""
+    several = len(summary.checkpoints) > 1
+    return tuple(
+        f"{f'{checkpoint.name} ' if several else ''}{result.protocol}: {sentence}"
+        for checkpoint in summary.checkpoints
+        for result in checkpoint.benchmarks
+        for sentence in (noise(result), noise_floor(result))
+        if sentence
+    )
 
 
 def rerun_command(summary: Summary, nodeid: str) -> str:

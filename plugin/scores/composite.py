@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum, isfinite
+from math import fsum, isfinite, sqrt
 
 import numpy as np
 
 from ..errors import CkptbenchError, nearest
-from .intervals import bootstrap_means, partition
+from .intervals import cluster_standard_error, partition
+from .mover import METHOD as MOVER
+from .mover import block_diagonal, correlations_of_means, mover
 from .score import SampleValues, Score
 
 DEFAULT_WEIGHTS: Mapping[str, float] = {"real@1": 0.4, "real@5": 0.3, "lambada@1": 0.3}
-REPLICATES = 2_000
 METRIC = "score"
 
 
@@ -61,19 +62,14 @@ def weighted_mean(values: Mapping[str, float], weights: Mapping[str, float]) -> 
 
 
 def composite(
-    parts: Mapping[str, Score],
-    weights: Mapping[str, float],
-    tables: Sequence[SampleValues],
-    *,
-    seed: int = 0,
-    replicates: int = REPLICATES,
+    parts: Mapping[str, Score], weights: Mapping[str, float], tables: Sequence[SampleValues]
 ) -> Score:
-    """The weighted mean of the parts, with an interval from the joint resampling of clusters.
+    """The weighted mean of the parts, with an interval from theirs.
 
-    Metrics of one table share its samples and are resampled together, so the correlation of
-    Real@1 and Real@5 is in the interval; tables are resampled independently of each other. The
-    standard error is the standard deviation of the replicates and the interval runs from their
-    2.5th to their 97.5th percentile.
+    Metrics of one table share its samples, so their correlation by cluster counts in both the
+    standard error and the interval; tables are independent of each other. The standard error is
+    the cluster-robust one of the samples' weighted values, tables added in squares. The interval
+    is `mover.mover`'s, so it is no surer than the parts' intervals allow.
 
     Args:
         parts: scores by metric name; more than the weights name may be there.
@@ -82,7 +78,8 @@ def composite(
 
     Returns:
         A score named `score`; n and clusters are those of all tables that take part. Its value
-        is None when a part is missing, and the reason names each.
+        is None when a part is missing, and the reason names each. Its interval is None when a
+        part has none.
 
     Raises:
         ValueError: a weighted part is in no table, or in more than one.
@@ -100,19 +97,28 @@ def composite(
     groups = [partition(table.clusters) for table in used]
     n = sum(len(table.samples) for table in used)
     clusters = sum(group.clusters for group in groups)
-    if min(group.clusters for group in groups) < 2:
-        return Score(METRIC, value, n, clusters, reason="one cluster has no standard error")
-    rng = np.random.default_rng(seed)
-    drawn = np.zeros(replicates)
+    errors: list[float] = []
+    blocks = []
     for table, group in zip(used, groups, strict=True):
         columns = [i for i, metric in enumerate(table.metrics) if metric in weighted]
         weight = np.array([weighted[table.metrics[i]] for i in columns])
-        means = bootstrap_means(table.values[:, columns], group, replicates=replicates, rng=rng)
-        drawn += means @ weight
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    standard_error = float(drawn.std(ddof=1))
-    interval = float(low), float(high)
-    return Score(METRIC, value, n, clusters, standard_error, interval, "cluster-bootstrap")
+        values = table.values[:, columns]
+        error = cluster_standard_error(values @ weight, group)
+        if error is None:
+            return Score(METRIC, value, n, clusters, reason="one cluster has no standard error")
+        errors.append(error)
+        blocks.append(correlations_of_means(values, group))
+    standard_error = sqrt(fsum(error * error for error in errors))
+    intervals = [interval for name in held if (interval := parts[name].interval) is not None]
+    if len(intervals) < len(held):
+        without = ", ".join(name for name in held if parts[name].interval is None)
+        reason = f"{without} has no interval"
+        return Score(METRIC, value, n, clusters, standard_error, reason=reason)
+    estimates = [parts[name].value or 0.0 for name in held]
+    interval = mover(
+        estimates, intervals, [weighted[name] for name in held], block_diagonal(blocks)
+    )
+    return Score(METRIC, value, n, clusters, standard_error, interval, MOVER)
 
 
 def _missing(metric: str, part: Score | None) -> str:

@@ -11,20 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evalconfig.effective import wanted_among
-from .intervals import (
-    Interval,
-    Partition,
-    cluster_standard_error,
-    partition,
-    t_interval,
-    wilson_interval,
-)
-from .metric import BITS_PER_BYTE, UNKNOWN
+from .intervals import Partition, cluster_standard_error, interval_of_mean, partition
+from .metric import BITS_PER_BYTE, UNKNOWN, Metric
 from .reducers import Named, kinds_of, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
 
 # Why a sample has no value of a metric.
 _NO_VALUE = "too few trials, or a value that is no finite number"
+_NATS = Metric("nats")
 _NO_LIKELIHOOD = "their responses hold no likelihood of the right answer"
 
 
@@ -159,29 +153,44 @@ def _column(
         return _perplexity(metric, values, groups)
     held = np.isfinite(values)
     if not table.by_name or held.all() or not held.any():
-        unlikely = table.kind(metric).unit == BITS_PER_BYTE.unit
-        return _score(metric, values, groups, _NO_LIKELIHOOD if unlikely else _NO_VALUE)
+        return _score(metric, values, groups, table.kind(metric))
     clusters = [name for name, has in zip(table.clusters, held, strict=True) if has]
-    score = _score(metric, values[held], partition(clusters))
+    score = _score(metric, values[held], partition(clusters), table.kind(metric))
     remark = f"of the {score.n:,} of {len(values):,} samples that have one; not gated"
     return replace(score, reason=remark)
 
 
-def _score(
-    metric: str, values: NDArray[np.float64], groups: Partition, why: str = _NO_VALUE
-) -> Score:
+def _score(metric: str, values: NDArray[np.float64], groups: Partition, kind: Metric) -> Score:
     n = len(values)
     if not n:
         return Score(metric, None, 0, 0, reason="no sample was scored")
     missing = int(n - np.isfinite(values).sum())
     if missing:
+        why = _NO_LIKELIHOOD if kind.unit == BITS_PER_BYTE.unit else _NO_VALUE
         reason = f"{metric} does not exist for {missing:,} of {n:,} samples: {why}"
         return Score(metric, None, n - missing, groups.clusters, reason=reason)
-    value = float(values.mean())
+    return _mean(metric, values, groups, kind)
+
+
+def _mean(metric: str, values: NDArray[np.float64], groups: Partition, kind: Metric) -> Score:
     standard_error = cluster_standard_error(values, groups)
-    interval, method = _interval(value, standard_error, values, groups)
-    reason = "" if standard_error is not None else "one cluster has no standard error"
-    return Score(metric, value, n, groups.clusters, standard_error, interval, method, reason)
+    largest = kind.largest
+    # Values outside of the declared bounds are no such metric; the caller says so.
+    bounded = largest is not None and values.min() >= 0 and values.max() <= largest
+    made = interval_of_mean(
+        values, groups, "bounded" if bounded else "unbounded", scale=largest or 1.0
+    )
+    reason = made.reason if standard_error is not None else "one cluster has no standard error"
+    return Score(
+        metric,
+        float(values.mean()),
+        len(values),
+        groups.clusters,
+        standard_error,
+        made.interval,
+        made.method,
+        reason,
+    )
 
 
 def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -> Score:
@@ -190,42 +199,16 @@ def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -
     The standard error is that of the mean logarithm times the perplexity (the delta method); the
     interval is the one of the mean logarithm, taken through the exponential, so never below 0.
     """
-    of_mean = _score(metric, logprobs, groups)
-    if of_mean.value is None:
-        return of_mean
-    value = exp(-of_mean.value)
+    if not len(logprobs) or not np.isfinite(logprobs).all():
+        return _score(metric, logprobs, groups, _NATS)
+    of_mean = _mean(metric, logprobs, groups, _NATS)
+    value = exp(-float(logprobs.mean()))
     error = of_mean.standard_error
-    interval = None
-    if error is not None:
-        low, high = t_interval(of_mean.value, error, groups.degrees_of_freedom)
-        interval = exp(-high), exp(-low)
+    held = of_mean.interval
     return replace(
         of_mean,
         value=value,
         standard_error=None if error is None else error * value,
-        interval=interval,
-        method="log-cluster-t" if interval else "",
+        interval=None if held is None else (exp(-held[1]), exp(-held[0])),
+        method=f"log-{of_mean.method}" if held else "",
     )
-
-
-def _interval(
-    value: float, standard_error: float | None, values: NDArray[np.float64], groups: Partition
-) -> tuple[Interval | None, str]:
-    """The 95% interval and the name of its method.
-
-    Wilson over independent 0/1 samples. Otherwise the t interval, kept within 0 and 1 when every
-    value is: a share cannot leave them. When all 0/1 samples of several clusters agree, nothing
-    varies between clusters and the t interval would have no width; it would claim certainty, so
-    Wilson's is taken with the clusters as the n.
-    """
-    binary = bool(((values == 0) | (values == 1)).all())
-    if binary and groups.independent:
-        return wilson_interval(value, len(values)), "wilson"
-    if standard_error is None:
-        return None, ""
-    if binary and value in (0.0, 1.0):
-        return wilson_interval(value, groups.clusters), "wilson"
-    low, high = t_interval(value, standard_error, groups.degrees_of_freedom)
-    if values.min() >= 0 and values.max() <= 1:
-        low, high = max(low, 0.0), min(high, 1.0)
-    return (low, high), "cluster-t"

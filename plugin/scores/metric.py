@@ -24,6 +24,11 @@ class Metric:
     higher_is_better: bool | None = True
     gated: bool = True
 
+    @property
+    def largest(self) -> float | None:
+        """The largest value there can be, the smallest being 0; None where there is none."""
+        return {"share": 1.0, "points": 100.0}.get(self.unit)
+
 
 SHARE = Metric()
 PERPLEXITY = Metric("perplexity", higher_is_better=False)

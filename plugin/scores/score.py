@@ -24,9 +24,10 @@ class Score:
         clusters: independent groups among them.
         standard_error: in the unit of `value`; None when it cannot be estimated.
         interval: 95% interval `(low, high)` in the unit of `value`, or None.
-        method: how the interval was made: `wilson`, `cluster-t`, `cluster-bootstrap`, or
-            `log-cluster-t` (of the mean logarithm).
-        reason: why `value`, or else `standard_error`, is None; empty otherwise.
+        method: how the interval was made: `korn-graubard` (shares and bounded values), `hall-t`
+            (values without bounds), `log-hall-t` (of the mean logarithm), `mover` (composites);
+            of sources that state numbers only `normal` or `upper-bound`.
+        reason: why `value`, or else `standard_error`, or else `interval`, is None; empty otherwise.
         unit: of `value`; see `metric.Unit`.
         higher_is_better: None when not known: the metric is shown and not compared.
         gated: whether it is gated unless `--gate-on` says otherwise.

@@ -121,6 +121,21 @@ def test_the_workflow_of_the_page_is_the_same_command(teams_folder: Any) -> None
     assert command_of("docs/ci.md", "--junitxml").startswith(steps["Gate"])
 
 
+def test_a_plan_is_made_of_the_baseline(teams_folder: Any) -> None:
+    planned = teams_folder.run(command_of("docs/ci.md", "ckptbench plan")).expect(0)
+    assert re.search(r"^real@1 \(real/whole-word\): .*% of 232 samples", planned, re.MULTILINE)
+    assert "MDE at n = 232" in planned
+    assert "3% flips" in (teams_folder.path / "plan.svg").read_text("utf-8")
+
+
+def test_on_a_processor_in_fp32_no_outcome_changes_with_the_batch(teams_folder: Any) -> None:
+    floor = teams_folder.run(
+        "pytest benchmarks --checkpoint=runs/x/checkpoint-700 -k real --limit=60 "
+        "--protocol=real=whole-word --noise-floor=30"
+    ).expect(0)
+    assert "noise floor: 0 of 30 samples flipped" in floor
+
+
 @pytest.mark.parametrize("part", ["--gate=strict", "--run-id=nightly"])
 def test_the_other_commands_are_accepted(teams_folder: Any, part: str) -> None:
     """They differ in what the tests of the gate and of the store look at: collecting is enough."""

@@ -63,6 +63,7 @@ GIVEN = {
     "dtype": "bf16",
     "batch-size": "16",
     "batch-tokens": "4096",
+    "noise-floor": "40",
     "run-id": "mine",
     "results-dir": "elsewhere",
     "mlflow": "http://localhost:5000",

@@ -243,7 +243,9 @@ def notes(results: Sequence[Result], conclusions: Conclusions) -> tuple[str, ...
     """What a reader must know, each once: of the conclusions, the sources and their runs."""
     told = list(conclusions.notes)
     for result in results:
-        told += [*result.notes, *(result.summary.notes if result.summary else ())]
+        told += result.notes
+        if result.summary is not None:
+            told += [*result.summary.notes, *words.noise_notes(result.summary)]
     return tuple(dict.fromkeys(told))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ckptbench.cli import main
+from ckptbench.scores.reducers import PassAtK
 
 MakeRun = Callable[..., Path]
 HIT, LATE, MISS = (1.0, 1.0), (0.0, 1.0), (0.0, 0.0)
@@ -64,8 +65,8 @@ def test_a_regression_exits_with_1_and_says_how_many_were_lost(
     assert compare(before, after, "--json", told) == 1
     printed = capsys.readouterr().out
     assert "before: c-1" in printed
-    assert "regressed: real/whole-word real@1: worse by 17.68 %p" in printed
-    assert "38 lost, 9 won of 164" in printed
+    assert "regressed: real/whole-word real@1: worse by 17.68 pp" in printed
+    assert "38 lost and 9 won of 164" in printed
     assert printed.rstrip().endswith("exit 1")
     (comparison,) = data(told)["comparisons"]
     verdict = comparison["tasks"][0]["verdicts"][0]
@@ -93,7 +94,7 @@ def test_pairing_tells_apart_what_numbers_cannot(
     assert figures[0]["p_value"] < 0.001
     assert figures[1]["p_value"] > 0.3
     printed = capsys.readouterr().out
-    assert "improved: real/whole-word real@1: better by 3.00 %p" in printed
+    assert "improved: real/whole-word real@1: better by 3.00 pp" in printed
     assert "unpaired: both sides hold numbers only" in printed
 
 
@@ -103,7 +104,8 @@ def test_pairing_tells_apart_what_numbers_cannot(
         ("regress", [], 0),
         ("strict", [], 1),
         ("off", [], 0),
-        ("strict", ["--tolerance", "real@1=20,real@5=20"], 0),
+        ("strict", ["--tolerance", "real@1=20,real@5=20"], 1),
+        ("strict", ["--tolerance", "real@1=20,real@5=20", "--must-see", "40"], 0),
     ],
 )
 def test_the_gate_is_that_of_a_session(
@@ -123,15 +125,49 @@ def test_an_incomplete_side_cannot_be_judged(
     assert "incomplete: real@1" in capsys.readouterr().out
 
 
-def test_different_protocols_are_refused_by_name(
+def test_different_protocols_are_incomparable(
     tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = make_run(tmp_path / "a", {"c": outcomes(20, 40)})
     after = make_run(tmp_path / "b", {"c": outcomes(20, 40)}, protocol="real/origin")
-    assert compare(before, after) == 2
-    told = capsys.readouterr().err
-    assert "real/whole-word" in told
-    assert "real/origin: scores of two protocols are not comparable" in told
+    assert compare(before, after, "--gate", "off") == 0
+    assert compare(before, after) == 1
+    printed = capsys.readouterr().out
+    mismatch = "protocol real/whole-word in the baseline, real/origin here"
+    assert f"incomparable: real/origin real@1: {mismatch}" in printed
+    assert printed.endswith("nothing was compared; incomparable: real@1, real@5: exit 1\n")
+
+
+def test_different_protocols_are_compared_when_that_is_wanted(
+    tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = make_run(tmp_path / "a", {"c": outcomes(20, 40)})
+    after = make_run(tmp_path / "b", {"c": outcomes(20, 40)}, protocol="real/origin")
+    assert compare(before, after, "--allow-mismatch", "protocol") == 0
+    printed = capsys.readouterr().out
+    assert "note: real/origin: allowed mismatch: protocol real/whole-word in" in printed
+    assert printed.endswith("identical: 2 metrics compared: exit 0\n")
+
+
+def test_a_run_is_identical_to_itself(
+    tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "a", {"c": outcomes(20, 40)})
+    assert compare(run, run, "--gate", "strict") == 0
+    printed = capsys.readouterr().out
+    assert printed.endswith("identical: 2 metrics compared: exit 0 (--gate=strict)\n")
+
+
+def test_metrics_that_need_more_trials_are_no_metrics_of_a_run(
+    tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    solved = {f"p{i}": [(float(i % 2),)] for i in range(8)}
+    how = {"protocol": "humaneval/raw", "reducer": PassAtK((1, 5))}
+    run = make_run(tmp_path / "a", {"c": solved}, **how)
+    assert compare(run, run) == 0
+    printed = capsys.readouterr().out
+    assert "pass@5  " not in printed
+    assert printed.endswith("identical: 1 metric compared: exit 0\n")
 
 
 def test_other_samples_are_compared_as_numbers_and_said(
@@ -221,7 +257,11 @@ def test_tasks_are_averaged_and_those_of_one_side_are_named(
     better = {**shared, "arc": {"acc": 0.6, "acc_stderr": 0.03}, "hellaswag": {"acc": 0.4}}
     two = numbers(tmp_path / "two.json", better)
     told = tmp_path / "told.json"
-    assert compare(one, two, "--json", told) == 0
+    assert compare(one, two) == 1, "piqa is missing"
+    missing = "missing: piqa acc; inconclusive: arc acc, boolq acc"
+    counted = "2 of 3 metrics of the baseline compared"
+    assert capsys.readouterr().out.endswith(f"{missing}; {counted}: exit 1\n")
+    assert compare(one, two, "--common", "--json", told) == 0
     average = data(told)["comparisons"][0]["average"]
     assert average["tasks"] == 2
     assert (average["before"], average["after"]) == pytest.approx((0.60, 0.65))
@@ -232,6 +272,7 @@ def test_tasks_are_averaged_and_those_of_one_side_are_named(
     assert line.split()[4:7] == ["60.00%", "65.00%", "+5.00"]
     assert "only before: piqa acc" in printed
     assert "only after: hellaswag acc" in printed
+    assert "1 of 3 gated metrics of the baseline were left out by --common: piqa acc" in printed
 
 
 def test_numbers_without_an_n_are_a_point_comparison(
@@ -241,8 +282,10 @@ def test_numbers_without_an_n_are_a_point_comparison(
     two = numbers(tmp_path / "two.json", {"arc": {"acc": 0.3}})
     assert compare(one, two) == 0
     printed = capsys.readouterr().out
-    assert "inconclusive: arc acc: worse by 20.00 %p" in printed
-    assert "cannot be tested" in printed
+    assert (
+        "inconclusive: arc acc: worse by 20.00 pp; not tested: the baseline gives neither n nor "
+        "standard error" in printed
+    )
 
 
 def test_nothing_in_common_names_what_there_is(

@@ -12,6 +12,7 @@ import pytest
 
 from ckptbench.cli import main
 from ckptbench.origins.read import read
+from ckptbench.store import RunStore
 
 MakeRun = Callable[..., Path]
 HIT, MISS = (1.0, 1.0), (0.0, 0.0)
@@ -215,3 +216,24 @@ def test_folders_that_cannot_be_used_are_refused(
     parts, out, told = arguments[what]
     assert merge(*parts, "-o", out) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_merged_run_keeps_which_samples_flipped_when_asked_again(
+    tmp_path: Path, make_run: MakeRun
+) -> None:
+    one = make_run(tmp_path / "one", {"c-1": samples(0, 10)})
+    two = make_run(tmp_path / "two", {"c-1": samples(10, 30)})
+    before = make_run(tmp_path / "before", {"c-1": samples(30, 40)})
+    for folder, repeats in (
+        (one, [(0, 0, True, True), (1, 0, False, True)]),
+        (two, [(5, 0, False, True), (6, 0, None, True)]),
+    ):
+        store = RunStore(folder)
+        store.add_repeats(repeats)
+        store.close()
+    with sqlite3.connect(before / "store.sqlite") as store_of_an_older_version:
+        store_of_an_older_version.execute("DROP TABLE repeats")
+    out = tmp_path / "whole"
+    assert merge(one, two, before, "-o", out) == 0
+    floor = summary(out)["checkpoints"][0]["benchmarks"][0]["floor"]
+    assert (floor["samples"], floor["flipped"], floor["unanswered"]) == (3, 1, 1)

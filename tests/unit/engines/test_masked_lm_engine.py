@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from ckptbench.fixtures.engines import preparation
 from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
+from ckptbench.fixtures.engines.preparation import ANSWER_STEP
 from ckptbench.samples import (
     Failed,
     Filled,
@@ -174,9 +176,99 @@ def test_options_are_scored_with_what_follows_the_blank(load: Load) -> None:
     assert response.masks == len(plain.ids("시장에는")) == 2
 
 
+@pytest.mark.parametrize("word", ["시장", "골목", "음악가", "the"])
+@pytest.mark.parametrize("beam", [1, 2, 10])
+def test_the_asked_words_likelihood_is_the_chain_over_its_own_tokens(
+    word: str, beam: int, load: Load
+) -> None:
+    """Whatever the beam holds: here the word is mostly not among the candidates."""
+    loaded = load("bert")
+    plain = PlainLoop(loaded)
+    left, right = "오래된 ", " 골목에는 국수 가게가 많다"
+    request = ask(word, left, right, beam=beam, top=1, likelihood=True)
+    response = filled(MaskedLMEngine(loaded), request)
+    chain = plain.chain(plain.ids(left), plain.ids(word), plain.ids(right))
+    assert response.answer_logprob == pytest.approx(chain, abs=ANSWER_STEP / 2 + 1e-4)
+    assert response.answer_logprob == pytest.approx(round(response.answer_logprob, 2), abs=1e-9)
+
+
+def test_scoring_the_word_changes_nothing_else(load: Load) -> None:
+    loaded = load("bert")
+    plain, scored = (
+        answers(MaskedLMEngine(loaded), real_requests(top=10, likelihood=wanted))
+        for wanted in (False, True)
+    )
+    assert all(isinstance(each, Filled) and each.answer_logprob is None for each in plain)
+    assert all(isinstance(each, Filled) and each.answer_logprob < 0 for each in scored)
+    bare = [replace(each, answer_logprob=None) for each in scored if isinstance(each, Filled)]
+    assert ranked(bare) == ranked(plain)
+
+
+def test_a_word_of_one_token_is_scored_without_a_row_of_its_own(load: Load) -> None:
+    """The logits that rank the candidates hold it."""
+    loaded = load("bert")
+    requests = [each for each in real_requests() if each.word in ("시장", "국수", "도시", "바다")]
+    rows = []
+    for wanted in (False, True):
+        engine = MaskedLMEngine(loaded)
+        seen: list[int] = []
+        hook = loaded.model.register_forward_pre_hook(
+            lambda module, args, kwargs, seen=seen: seen.append(len(kwargs["input_ids"])),
+            with_kwargs=True,
+        )
+        list(engine.answer([replace(request, likelihood=wanted) for request in requests]))
+        hook.remove()
+        rows.append(sum(seen))
+    assert len(requests) > 10
+    assert rows[0] == rows[1]
+
+
+def test_the_likelihood_of_an_option_is_that_of_its_form(load: Load) -> None:
+    loaded = load("bert")
+    left, right = "오래된 ", "에는 국수 가게가 많다"
+    options = ("시장", "골목", "바다")
+    request = ask("골목", left, right, options=options, top=3, likelihood=True)
+    response = filled(MaskedLMEngine(loaded), request)
+    assert response.rank is not None
+    of_option = response.logprobs[response.rank - 1]
+    assert response.answer_logprob == pytest.approx(of_option, abs=ANSWER_STEP / 2 + 1e-6)
+
+
+def test_one_mask_for_any_word_has_no_likelihood_of_it(load: Load) -> None:
+    request = ask("골목", "오래된 ", " 국수", masks="single", window_chars=200, likelihood=True)
+    assert filled(MaskedLMEngine(load("bert")), request).answer_logprob is None
+
+
+@pytest.mark.parametrize("far", [0.0, 1e-6, -1e-6, 4.9e-5])
+def test_a_likelihood_at_the_edge_of_its_rounding_is_made_again_in_fp64(
+    far: float, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step is set so that the word lies within rounding of an edge: a batch could turn it."""
+    loaded = load("bert")
+    plain = PlainLoop(loaded)
+    left, right = "오래된 ", " 골목에는 국수 가게가 많다"
+    chain = plain.chain(plain.ids(left), plain.ids("시장"), plain.ids(right))
+    # chain + far is 10.5 steps below nothing: an edge between two multiples.
+    monkeypatch.setattr(preparation, "ANSWER_STEP", -(chain + far) / 10.5)
+    engine = MaskedLMEngine(loaded)
+    request = ask("시장", left, right, likelihood=True, beam=1, top=1)
+    assert engine._exact is None
+    first = filled(engine, request)
+    assert engine._exact is not None
+    twenty = answers(MaskedLMEngine(loaded), [request] * 20)
+    assert {each.answer_logprob for each in twenty if isinstance(each, Filled)} == {
+        first.answer_logprob
+    }
+
+
 @pytest.mark.parametrize("family", ["bert", "roberta", "deberta"])
 @pytest.mark.parametrize(
-    "rules", [{"top": 10}, {"masks": "single", "window_chars": 200, "top": 50}]
+    "rules",
+    [
+        {"top": 10, "likelihood": True},
+        {"top": 1, "beam": 1, "likelihood": True},
+        {"masks": "single", "window_chars": 200, "top": 50},
+    ],
 )
 def test_an_answer_does_not_depend_on_the_batch_it_was_in(
     family: str, rules: dict[str, Any], load: Load
@@ -194,7 +286,7 @@ def test_an_answer_does_not_depend_on_the_batch_it_was_in(
 
 
 def ranked(responses: Sequence[Response]) -> list[Any]:
-    """What decides an outcome: everything but the last digits of the log probabilities."""
+    """What decides an outcome: everything but the last digits of the candidates' logprobs."""
     return [
         replace(response, logprobs=()) if isinstance(response, Filled) else response
         for response in responses
@@ -366,7 +458,10 @@ def ko_small() -> Path:
     return Path(folder) / "ko-small" / "checkpoint-14800"
 
 
-@pytest.mark.parametrize("rules", [{"top": 5}, {"masks": "single", "window_chars": 200, "top": 50}])
+@pytest.mark.parametrize(
+    "rules",
+    [{"top": 5, "likelihood": True}, {"masks": "single", "window_chars": 200, "top": 50}],
+)
 def test_with_a_trained_model_answers_do_not_depend_on_the_batch(rules: dict[str, Any]) -> None:
     from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve

@@ -63,6 +63,23 @@ def test_one_mask_is_the_usual_top_k() -> None:
     assert steps == [1]
 
 
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_filling_is_scored_on_the_way_whatever_the_beam_holds(seed: int, beam: int) -> None:
+    table = random_table(seed, 6)
+    for answer in itertools.product(range(6), repeat=3):
+        found, steps = answered(beam_search(BLANK, 3, beam, top=2, answer=answer), table)
+        plain, plain_steps = answered(beam_search(BLANK, 3, beam, top=2), table)
+        expected = sum(math.log(table(answer[:step])[token]) for step, token in enumerate(answer))
+        assert found.answer == pytest.approx(expected)
+        assert (found.sequences, found.margin) == (plain.sequences, plain.margin)
+        assert math.isnan(plain.answer)
+        # A row of its own in each step whose beam has lost its beginning, and none in the first.
+        more = [mine - theirs for mine, theirs in zip(steps, plain_steps, strict=True)]
+        assert more[0] == 0
+        assert set(more) <= {0, 1}
+
+
 def test_the_best_word_need_not_begin_with_the_best_token() -> None:
     """0.6 x 0.5 is less than 0.4 x 0.9: a beam of two finds it, the greedy search does not."""
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from ckptbench.errors import CkptbenchError
 from ckptbench.origins.read import read
 from ckptbench.origins.run_folder import read_run, sample_heads, samples_path
+from ckptbench.scores import registry
 from ckptbench.scores.fold import fold
 from ckptbench.scores.reducers import FirstChoice, Mean, Named, PassAtK
 
@@ -171,6 +174,73 @@ def test_a_summary_that_was_cut_off_is_an_error(folder: Path) -> None:
 
 def test_a_summary_of_another_version_is_an_error(folder: Path) -> None:
     path = folder / "summary.json"
-    path.write_text(path.read_text("utf-8").replace("ckptbench.summary/1", "ckptbench.summary/9"))
+    path.write_text(path.read_text("utf-8").replace("ckptbench.summary/2", "ckptbench.summary/9"))
     with pytest.raises(CkptbenchError, match=r"has the format 'ckptbench.summary/9'"):
         read(folder)
+
+
+# A reducer that a conftest registers, which a process that only reads does not load
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best of a sample's trials, under a name that says nothing of how it is made."""
+
+    takes_k: ClassVar[bool] = False
+    several_trials: ClassVar[bool] = True
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        return ()
+
+    def with_ks(self, ks: tuple[int, ...]) -> Best:
+        return self
+
+    def metrics(self, benchmark: str) -> tuple[str, ...]:
+        return (f"{benchmark}_best",)
+
+    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        return (max(value for (value,) in trials),)
+
+
+@pytest.fixture
+def foreign(tmp_path: Path, make_run: MakeRun) -> Path:
+    """A run folded by `Best`, which this process does not know any more."""
+    trials = {f"s-{i}": [(0.1 * i,), (0.05 * i,), (0.0,)] for i in range(8)}
+    clusters = {f"s-{i}": f"text-{i // 2}" for i in range(8)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry._BY_NAME, "best", Best)
+        folder = make_run(
+            tmp_path / "own", {"c": trials}, reducer=Best(), protocol="quiz/x", clusters=clusters
+        )
+    assert "best" not in registry._BY_NAME
+    return folder
+
+
+def test_a_reducer_that_is_not_known_here_keeps_its_samples(foreign: Path) -> None:
+    result = read_run(foreign)
+    (bench,) = result.measurements[0].benchmarks
+    assert bench.table is not None, result.notes
+    assert sorted(bench.table.values[:, 0]) == pytest.approx([0.1 * i for i in range(8)])
+    assert set(bench.table.clusters) == {f"text-{i}" for i in range(4)}
+    assert set(bench.table.trials) == {3}
+    assert fold(bench.table) == bench.scores
+    assert result.notes == ()
+
+
+def test_what_another_session_of_the_run_kept_is_not_taken(foreign: Path) -> None:
+    path = foreign / "c_baseline.json"
+    content = json.loads(path.read_text("utf-8"))
+    outcomes = content["benchmarks"]["quiz/x"]["outcomes"]
+    outcomes[next(iter(outcomes))] = [0.99]
+    path.write_text(json.dumps(content), "utf-8")
+    result = read_run(foreign)
+    assert result.measurements[0].table_of("quiz_best") is None
+    assert any("compared as numbers" in note for note in result.notes)
+
+
+def test_without_its_baseline_file_such_a_run_is_numbers(foreign: Path) -> None:
+    (foreign / "c_baseline.json").unlink()
+    result = read_run(foreign)
+    assert result.measurements[0].table_of("quiz_best") is None
+    assert any("folded in a way of its own" in note for note in result.notes)

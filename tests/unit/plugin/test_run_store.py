@@ -65,6 +65,7 @@ def store_one(
         ANSWER,
         Filled((), (), None, 3),
         Filled(("한국", "서울"), (-1e-12, -700.0), 2, 2),
+        Filled(("한국",), (-0.5,), None, 2, answer_logprob=-7.31),
         Skipped("first_mention_out_of_window"),
     ],
 )
@@ -76,6 +77,12 @@ def test_a_response_comes_back_as_it_was(response: Filled | Skipped) -> None:
 def test_a_log_probability_that_is_no_number_comes_back_as_none(odd: float) -> None:
     back = decode(encode(Filled(("a", "b"), (odd, -1.0), 2, 1)))
     assert back == Filled(("a", "b"), (None, -1.0), 2, 1)  # type: ignore[arg-type]
+
+
+def test_an_answer_of_before_holds_no_likelihood_of_the_word() -> None:
+    """Stored before the word was scored: it can be read, and is no answer to the new question."""
+    old = '{"kind": "filled", "candidates": ["a"], "logprobs": [-0.5], "rank": 1, "masks": 1}'
+    assert decode(old) == Filled(("a",), (-0.5,), 1, 1, answer_logprob=None)
 
 
 def test_the_likelihood_of_something_impossible_comes_back_as_it_was() -> None:
@@ -103,6 +110,7 @@ def test_what_was_stored_is_found_by_another_process_after_closing(tmp_path: Pat
         key(seed=1),
         key(trial=1),
         key(request=FillMask("The cat sat.", (4, 7), "cat", top=10)),
+        key(request=FillMask("The cat sat.", (4, 7), "cat", likelihood=True)),
     ],
 )
 def test_an_answer_is_never_given_to_another_question(tmp_path: Path, other: Key) -> None:

@@ -136,8 +136,8 @@ def regressed() -> Summary:
         score("real@5", 0.8244),
         coverage=Coverage(201, 200, {"first_mention_out_of_window": 1}),
         verdicts=(
-            verdict("regressed", fell, "worse by 4.20 %p", p_adjusted=0.0003),
-            verdict("unchanged", stayed, "no difference"),
+            verdict("regressed", fell, "worse by 4.20 pp", p_adjusted=0.0003),
+            verdict("unchanged", stayed, "no difference", p_adjusted=0.5),
         ),
         flips=(
             *(Flip(f"{ITEM}[passages-{i:03}-2]", "lost") for i in range(6)),

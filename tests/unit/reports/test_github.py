@@ -19,20 +19,20 @@ def test_job_summary_of_a_regression(regressed: Summary) -> None:
         job_summary(regressed)
         == r"""## ckptbench
 
-**regressed: real@1 fell by 4.20 %p (p = 0.0003): exit 1**
+**regressed: real@1 fell by 4.20 pp (p worse, Holm = 0.0003): exit 1**
 
 ### checkpoint-655
 
 runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 asked, 0 reused; baseline baselines/best.json
 
-| protocol | metric | score | n | 95% interval | baseline | diff | 95% interval | sees | verdict |
-|---|---|--:|--:|--:|--:|--:|--:|--:|---|
-| real/whole-word | real@1 | 63.55% | 200 | [56.55, 69.55] | 67.75% | -4.20 %p | [-6.20, -2.20] | 2.41 %p | **regressed** |
-| real/whole-word | real@5 | 82.44% | 200 | [75.44, 88.44] | 82.44% | +0.00 %p | [-2.00, +2.00] | 2.41 %p | unchanged |
-| real/single-mask (not gated) | real@1 | 50.00% | 200 | [43.00, 56.00] |  |  |  |  |  |
+| protocol | metric | score | n | 95% interval | baseline | diff | 95% interval | MDE | p worse, Holm | verdict |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
+| real/whole-word | real@1 | 63.55% | 200 | [56.55, 69.55] | 67.75% | -4.20 pp | [-6.20, -2.20] | 2.41 pp | 0.0003 | **regressed** |
+| real/whole-word | real@5 | 82.44% | 200 | [75.44, 88.44] | 82.44% | +0.00 pp | [-2.00, +2.00] | 2.41 pp | 0.5000 | unchanged |
+| real/single-mask (not gated) | real@1 | 50.00% | 200 | [43.00, 56.00] |  |  |  |  |  |  |
 
 - real/whole-word: 200 of 201 scored, 1 skipped (1 first\_mention\_out\_of\_window)
-- real@1 regressed: worse by 4.20 %p
+- real@1 regressed: worse by 4.20 pp
 - real/single-mask: 200 of 200 scored, 150 reachable (75.00%)
 
 <details><summary>real/whole-word: flips at real@1: 12 lost, 3 won</summary>
@@ -96,21 +96,45 @@ def test_a_thousand_flips_are_cut_and_counted(make: SimpleNamespace) -> None:
 
 def test_a_regressed_metric_is_an_error_annotation(regressed: Summary) -> None:
     assert workflow_commands(regressed) == [
-        "::error title=checkpoint-655%3A real@1 regressed::worse by 4.20 %25p"
+        "::error title=checkpoint-655%3A real@1 regressed::worse by 4.20 pp"
     ]
 
 
-@pytest.mark.parametrize("word", ["inconclusive", "suspicious", "incomplete"])
-def test_doubts_are_warnings(make: SimpleNamespace, word: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "level"),
+    [
+        ("inconclusive", "warning"),
+        ("incomplete", "error"),
+        ("incomparable", "error"),
+        ("missing", "error"),
+    ],
+)
+def test_what_fails_the_gate_is_an_error_and_a_doubt_a_warning(
+    make: SimpleNamespace, word: str, level: str
+) -> None:
     verdict = make.verdict(word, make.paired("real@1", 0.6, 0.62), "50%\r\nof it, and: more")
     result = make.result("real/w", make.score("real@1", 0.6), verdicts=(verdict,))
     run = make.summary(make.checkpoint(result, name="a,b"), complete=word != "incomplete")
     assert workflow_commands(run) == [
-        f"::warning title=a%2Cb%3A real@1 {word}::50%25%0D%0Aof it, and: more"
+        f"::{level} title=a%2Cb%3A real@1 {word}::50%25%0D%0Aof it, and: more"
     ]
 
 
-@pytest.mark.parametrize("word", ["unchanged", "improved"])
+def test_a_metric_that_only_the_baseline_has_is_a_row_a_reason_and_an_annotation(
+    make: SimpleNamespace,
+) -> None:
+    lost = make.verdict("missing", "lambada/lambada@1", "the run did not measure lambada")
+    result = make.result("real/w", make.score("real@1", 0.6))
+    run = make.summary(make.checkpoint(result, missing=(lost,), in_baseline=1), exit_status=1)
+    markdown = job_summary(run)
+    assert "| in the baseline only | lambada/lambada@1 |" in markdown
+    assert "- lambada/lambada@1 missing: the run did not measure lambada\n" in markdown
+    assert workflow_commands(run) == [
+        "::error title=checkpoint-655%3A lambada/lambada@1 missing::the run did not measure lambada"
+    ]
+
+
+@pytest.mark.parametrize("word", ["unchanged", "improved", "identical"])
 def test_nothing_to_look_at_is_no_annotation(make: SimpleNamespace, word: str) -> None:
     verdict = make.verdict(word, make.paired("real@1", 0.6, 0.6))
     result = make.result("real/w", make.score("real@1", 0.6), verdicts=(verdict,))

@@ -37,7 +37,7 @@ def test_a_row_holds_a_checkpoint_with_its_scores_their_intervals_and_the_verdic
     assert [cell.strip() for cell in rows[0]] == ["checkpoint", "real@1", "real@5", "verdict"]
     name, first, second, verdict = (cell.strip() for cell in rows[2])
     assert name == "checkpoint-655"
-    assert re.fullmatch(r"60\.00% \[.+, .+\]<br>-10\.00 %p \[.+, .+\]", first)
+    assert re.fullmatch(r"60\.00% \[.+, .+\]<br>-10\.00 pp \[.+, .+\]", first)
     assert re.fullmatch(r"100\.00% \[.+, .+\]", second)
     assert verdict == "**regressed**: real@1"
 

@@ -54,7 +54,7 @@ def test_summary_json_holds_fractions_in_a_fixed_order(regressed: Summary, tmp_p
     write_reports(tmp_path, regressed)
     value = strict(tmp_path / "summary.json")
     assert list(value)[:4] == ["format", "run_id", "started", "seconds"]
-    assert value["format"] == "ckptbench.summary/1"
+    assert value["format"] == "ckptbench.summary/2"
     benchmark = value["checkpoints"][0]["benchmarks"][0]
     assert benchmark["scores"][0]["value"] == 0.6355
     assert benchmark["verdicts"][0]["comparison"]["interval"] == pytest.approx([-0.062, -0.022])
@@ -229,6 +229,7 @@ def test_a_sample_line_holds_the_question_the_outcome_and_the_response() -> None
             "logprobs": [-0.5, None],
             "rank": 2,
             "masks": 1,
+            "answer_logprob": None,
         },
     }
 

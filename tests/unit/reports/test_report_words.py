@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -17,14 +18,17 @@ from ckptbench.results import Coverage, Summary
         (words.percent(0.6778), "67.78%"),
         (words.percent(1.0), "100.00%"),
         (words.percent(None), "-"),
-        (words.points(-0.0131), "-1.31 %p"),
-        (words.points(0.042), "+4.20 %p"),
-        (words.points(-0.00001), "+0.00 %p"),
-        (words.size(-0.042), "4.20 %p"),
+        (words.points(-0.0131), "-1.31 pp"),
+        (words.points(0.042), "+4.20 pp"),
+        (words.points(-0.00001), "+0.00 pp"),
+        (words.size(-0.042), "4.20 pp"),
         (words.size(None), "-"),
         (words.percent_interval((0.6588, 0.6962)), "[65.88, 69.62]"),
         (words.points_interval((-0.021, 0.0054)), "[-2.10, +0.54]"),
         (words.points_interval(None), "-"),
+        (words.points(-0.024, "bits_per_byte"), "-0.024 bits/byte"),
+        (words.size(1.5, "points"), "1.50 points"),
+        (words.value(26.02, "perplexity"), "26.020"),
         (words.probability(0.00117), "p = 0.0012"),
         (words.probability(0.0000249), "p < 0.0001"),
         (words.counted(1, "error"), "1 error"),
@@ -46,6 +50,7 @@ def test_numbers(said: str, expected: str) -> None:
             "2,377 of 2,400 scored, 20 skipped (17 first_mention_out_of_window, 3 too_long), "
             "2 errors, 1 not run",
         ),
+        (Coverage(28, 28, errors=4), "28 of 28 scored, 4 with errors in some trials"),
         (Coverage(4, 4, reachable=3), "4 of 4 scored, 3 reachable (75.00%)"),
         (Coverage(4, 0, errors=4, reachable=0), "0 of 4 scored, 4 errors, 0 reachable (0.00%)"),
     ],
@@ -105,7 +110,22 @@ def test_a_comparison_says_over_what_it_was_made(make: SimpleNamespace) -> None:
     )
     numbers = [make.verdict("unchanged", make.point("real@1", 0.5, 0.5))]
     assert words.comparison_notes(make.result("real/w", *scores, verdicts=tuple(numbers))) == (
-        "real@1: point comparison, not tested: the baseline states no n",
+        "real@1: point comparison, not tested: the baseline gives neither n nor standard error",
+    )
+
+
+@pytest.mark.parametrize(("n", "shown"), [(20, "20"), (2400, "2,400"), (None, "not known")])
+def test_the_n_of_a_baseline_of_numbers_is_its_own(
+    make: SimpleNamespace, n: int | None, shown: str
+) -> None:
+    figures = replace(make.point("real@1", 0.5, 0.5), kind="unpaired", n=200, baseline_n=n)
+    result = make.result(
+        "real/w",
+        make.score("real@1", 0.5, n=200),
+        verdicts=(make.verdict("unchanged", figures),),
+    )
+    assert words.comparison_notes(result) == (
+        f"real@1: unpaired comparison: the baseline holds numbers only (its n: {shown})",
     )
 
 

@@ -36,7 +36,7 @@ def test_a_summary_validates(validator: Any, name: str, request: pytest.FixtureR
 @pytest.mark.parametrize(
     ("spoil", "place"),
     [
-        (lambda s: s.update(format="ckptbench.summary/2"), "format"),
+        (lambda s: s.update(format="ckptbench.summary/9"), "format"),
         (lambda s: s.pop("run_id"), ""),
         (lambda s: s.update(checkpoint="a typo"), ""),
         (lambda s: s.update(complete="yes"), "complete"),

@@ -15,7 +15,7 @@ from ckptbench.reports.words import width
 from ckptbench.results import CompositeResult, Flip, Summary
 
 
-def text(summary: Summary, columns: int = 100) -> str:
+def text(summary: Summary, columns: int = 120) -> str:
     return "\n" + "\n".join(line.text for line in terminal_lines(summary, columns)) + "\n"
 
 
@@ -44,12 +44,12 @@ def test_a_regression_with_the_first_five_lost_samples_ready_to_paste(regressed:
         == """
 checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
 baseline: baselines/best.json
-  metric   score    n    95% interval  baseline      diff   95% interval     sees  verdict
+  metric   score    n    95% interval  baseline      diff   95% interval      MDE  p worse, Holm  verdict
 real/whole-word
-  real@1  63.55%  200  [56.55, 69.55]    67.75%  -4.20 %p [-6.20, -2.20]  2.41 %p  regressed
-  real@5  82.44%  200  [75.44, 88.44]    82.44%  +0.00 %p [-2.00, +2.00]  2.41 %p  unchanged
+  real@1  63.55%  200  [56.55, 69.55]    67.75%  -4.20 pp [-6.20, -2.20]  2.41 pp         0.0003  regressed
+  real@5  82.44%  200  [75.44, 88.44]    82.44%  +0.00 pp [-2.00, +2.00]  2.41 pp         0.5000  unchanged
   coverage: 200 of 201 scored, 1 skipped (1 first_mention_out_of_window)
-  real@1 regressed: worse by 4.20 %p
+  real@1 regressed: worse by 4.20 pp
   flips at real@1: 12 lost, 3 won
     lost  pytest 'benchmarks/test_real_k.py::test_real_k[passages-000-2]' --checkpoint=runs/x/checkpoint-655
     lost  pytest 'benchmarks/test_real_k.py::test_real_k[passages-001-2]' --checkpoint=runs/x/checkpoint-655
@@ -61,9 +61,9 @@ real/single-mask (shown beside it, not gated)
   real@1  50.00%  200  [43.00, 56.00]
   coverage: 200 of 200 scored, 150 reachable (75.00%)
 
-sees: the smallest drop that this comparison finds with 80% power
+MDE: the smallest true worsening found in four runs of five
 note: real@500 was left out: no answer has so many candidates
-regressed: real@1 fell by 4.20 %p (p = 0.0003): exit 1
+regressed: real@1 fell by 4.20 pp (p worse, Holm = 0.0003): exit 1
 """
     )
 
@@ -74,7 +74,7 @@ def test_on_eighty_columns_the_comparison_goes_on_a_line_of_its_own(regressed: S
         "  metric   score    n    95% interval  verdict",
         "real/whole-word",
         "  real@1  63.55%  200  [56.55, 69.55]  regressed",
-        "    baseline 67.75%, diff -4.20 %p [-6.20, -2.20], sees 2.41 %p",
+        "    baseline 67.75%, diff -4.20 pp [-6.20, -2.20], MDE 2.41 pp, p worse, Holm = 0.0003",
         "  real@5  82.44%  200  [75.44, 88.44]  unchanged",
     ]
 
@@ -110,18 +110,33 @@ def test_bare_numbers_are_said_to_be_a_point_comparison(make: SimpleNamespace) -
         == """
 checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
 baseline: paper.json
-  metric   score    n    95% interval  baseline      diff 95% interval  sees  verdict
+  metric   score    n    95% interval  baseline      diff 95% interval  MDE  p worse, Holm  verdict
 real/whole-word
-  real@1  67.78%  200  [60.78, 73.78]    68.00%  -0.22 %p            -     -  unchanged
-  real@5  82.44%  200  [75.44, 88.44]    85.00%  -2.56 %p            -     -  inconclusive
+  real@1  67.78%  200  [60.78, 73.78]    68.00%  -0.22 pp            -    -              -  unchanged
+  real@5  82.44%  200  [75.44, 88.44]    85.00%  -2.56 pp            -    -              -  inconclusive
   coverage: 200 of 200 scored
-  real@1, real@5: point comparison, not tested: the baseline states no n
+  real@1, real@5: point comparison, not tested: the baseline gives neither n nor standard error
   real@5 inconclusive: cannot be tested
 
-inconclusive: real@5 fell by 2.56 %p (not tested): exit 0; a baseline that holds samples can be tested
+inconclusive: real@5 fell by 2.56 pp (not tested): exit 0; a baseline that holds samples can be tested
 """
     )
-    assert "    baseline 68.00%, diff -0.22 %p\n" in text(run, 60)
+    assert "    baseline 68.00%, diff -0.22 pp\n" in text(run, 60)
+
+
+def test_what_only_the_baseline_has_is_a_row_with_its_reason(make: SimpleNamespace) -> None:
+    kept = make.verdict("identical", make.paired("real@1", 0.6, 0.6), "every outcome is the same")
+    lost = make.verdict("missing", "lambada/lambada@1", "the run did not measure lambada")
+    result = make.result("real/whole-word", make.score("real@1", 0.6), verdicts=(kept,))
+    run = make.summary(
+        make.checkpoint(result, missing=(lost,), in_baseline=2, compared=1), exit_status=1
+    )
+    lines = text(run).splitlines()
+    place = lines.index("in the baseline only")
+    assert lines[place + 1].split() == ["lambada/lambada@1", "-", "0", "-", "-", "missing"]
+    assert lines[place + 2] == "  lambada/lambada@1 missing: the run did not measure lambada"
+    row = next(each for each in terminal_lines(run) if each.text.endswith("  missing"))
+    assert row.markup == {"red": True}
 
 
 def test_metrics_that_fail_for_one_reason_share_a_sentence(make: SimpleNamespace) -> None:
@@ -142,7 +157,7 @@ def test_wide_characters_keep_the_columns_straight(make: SimpleNamespace) -> Non
         make.score("fact@10", 0.75, n=1200),
         verdicts=(
             make.verdict("unchanged", make.paired("사실@1", 0.5, 0.5)),
-            make.verdict("improved", make.paired("fact@10", 0.75, 0.7)),
+            make.verdict("improved", make.paired("fact@10", 0.75, 0.7), p_adjusted=0.0352),
         ),
         flips=(Flip("benchmarks/test_ko.py::test_ko[사실-문단-003-2]", "lost"),),
     )
@@ -151,20 +166,21 @@ def test_wide_characters_keep_the_columns_straight(make: SimpleNamespace) -> Non
         text(run)
         == """
 한국어-모델 (모델; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
-  metric    score      n    95% interval  baseline      diff   95% interval     sees  verdict
+  metric    score      n    95% interval  baseline      diff   95% interval      MDE    p worse, Holm  verdict
 ko/사실
-  사실@1   50.00%    200  [43.00, 56.00]    50.00%  +0.00 %p [-2.00, +2.00]  2.41 %p  unchanged
-  fact@10  75.00%  1,200  [68.00, 81.00]    70.00%  +5.00 %p [+3.00, +7.00]  2.41 %p  improved
+  사실@1   50.00%    200  [43.00, 56.00]    50.00%  +0.00 pp [-2.00, +2.00]  2.41 pp                -  unchanged
+  fact@10  75.00%  1,200  [68.00, 81.00]    70.00%  +5.00 pp [+3.00, +7.00]  2.41 pp  0.0352 (better)  improved
   coverage: 200 of 200 scored
   fact@10: compared over the 200 of 1,200 samples that the baseline holds too
   flips at 사실@1: 12 lost, 3 won
     lost  pytest 'benchmarks/test_ko.py::test_ko[사실-문단-003-2]' '--checkpoint=모델'
 
-sees: the smallest drop that this comparison finds with 80% power
-improved: fact@10 rose by 5.00 %p (p = 0.0352); nothing fell below the baseline: exit 0; --update-baseline makes this the baseline
+MDE: the smallest true worsening found in four runs of five
+improved: fact@10 rose by 5.00 pp (p better, Holm = 0.0352): exit 0; --update-baseline makes this the baseline
 """
     )
-    first, second = (line.text for line in terminal_lines(run, 100)[3:5])
+    assert ", p better, Holm = 0.0352\n" in text(run, 80)
+    first, second = (line.text for line in terminal_lines(run, 120)[3:5])
     assert width(first.removesuffix("unchanged")) == width(second.removesuffix("improved"))
 
 

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from ckptbench.scores import first_choice, mean, pass_at_k, top_k
+from ckptbench.scores import Score, first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.fold import TrialValue, fold, tabulate, trials_per_sample
-from ckptbench.scores.reducers import Named
+from ckptbench.scores.reducers import Named, with_bits_per_byte
 from ckptbench.scores.score import SampleValues
 
 
@@ -203,7 +203,8 @@ def test_a_metric_that_the_benchmark_gives_some_samples_is_the_mean_over_those()
     assert (f1.value, f1.n, f1.clusters) == (0.75, 2, 2)
     assert f1.standard_error == pytest.approx(0.25)
     assert f1.reason == "of the 2 of 4 samples that have one; not gated"
-    assert not f1.share
+    assert (em.gated, f1.gated) == (True, False)
+    assert f1.share, "a mean over some of the samples keeps its unit"
 
 
 def test_its_clusters_are_those_of_the_samples_that_have_it() -> None:
@@ -216,3 +217,30 @@ def test_a_metric_that_no_sample_has_does_not_exist() -> None:
     _, f1 = fold(named([{"em": 1}, {"em": 0}]))
     assert f1.value is None
     assert f1.share, "the gate tells that it is missing"
+
+
+# bits per byte of the right answer
+
+
+def bits(*values: float) -> tuple[Score, ...]:
+    trials = [TrialValue(f"s{i}", f"s{i}", 0, (1.0, x)) for i, x in enumerate(values)]
+    return fold(tabulate(trials, with_bits_per_byte(top_k(1)), "real"))
+
+
+def test_bits_per_byte_are_their_mean_with_an_interval() -> None:
+    hit, score = bits(1.0, 2.0, 6.0)
+    assert (hit.metric, hit.value) == ("real@1", 1.0)
+    assert (score.metric, score.value, score.n) == ("real_bits_per_byte", 3.0, 3)
+    assert (score.unit, score.higher_is_better, score.gated) == ("bits_per_byte", False, False)
+    assert score.interval is not None
+    assert score.interval[0] < 3.0 < score.interval[1]
+
+
+def test_an_answer_without_a_likelihood_leaves_the_share_as_it_is() -> None:
+    hit, score = bits(1.0, np.nan)
+    assert (hit.value, hit.n, hit.gated) == (1.0, 2, True)
+    assert (score.value, score.gated) == (None, False)
+    assert score.reason == (
+        "real_bits_per_byte does not exist for 1 of 2 samples: "
+        "their responses hold no likelihood of the right answer"
+    )

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from math import inf, isnan, log, nan
 
 import pytest
 
 from ckptbench.errors import CkptbenchError
-from ckptbench.samples import Likelihood
-from ckptbench.scores import first_choice, mean, pass_at_k, top_k
-from ckptbench.scores.reducers import FirstChoice, Named, estimate_pass_at_k, value_names
+from ckptbench.samples import Filled, Likelihood
+from ckptbench.scores import Reducer, first_choice, mean, pass_at_k, top_k
+from ckptbench.scores.metric import BITS_PER_BYTE
+from ckptbench.scores.reducers import (
+    FirstChoice,
+    Named,
+    bits_per_byte,
+    estimate_pass_at_k,
+    kinds_of,
+    value_names,
+    with_bits_per_byte,
+)
+from ckptbench.scores.registry import reducer_of, spec_of
 
 # pass@k
 
@@ -119,13 +130,72 @@ def test_the_first_choice_and_its_perplexity_are_metrics_of_the_benchmark() -> N
 
 def test_a_trial_has_the_functions_word_and_the_log_likelihood() -> None:
     assert value_names(first_choice(), "lambada") == ("lambada@1", "log_likelihood")
-    assert FirstChoice().observe(Likelihood(-2.5, False, 2)) == (-2.5,)
+    assert FirstChoice().observe(Likelihood(-2.5, False, 2), "") == (-2.5,)
     assert first_choice().reduce([(1.0, -2.0), (0.0, -4.0)]) == (0.5, -3.0)
     assert first_choice().reduce([]) == (None, None)
 
 
 def test_a_trial_of_other_scores_has_values_of_its_metrics() -> None:
     assert value_names(top_k(1, 5), "real") == ("real@1", "real@5")
+
+
+# bits per byte of the right answer
+
+
+def test_bits_per_byte_divide_by_the_bytes_of_the_text() -> None:
+    assert bits_per_byte(-6 * log(2), "한국") == pytest.approx(1.0)  # six bytes in UTF-8
+    assert bits_per_byte(-log(4), " a") == pytest.approx(1.0)
+    assert bits_per_byte(0.0, "a") == 0.0
+
+
+@pytest.mark.parametrize(("logprob", "text"), [(None, "a"), (-inf, "a"), (nan, "a"), (-1.0, "")])
+def test_without_a_likelihood_or_a_text_there_are_none(logprob: float | None, text: str) -> None:
+    assert isnan(bits_per_byte(logprob, text))
+
+
+def test_they_stand_behind_the_shares_and_are_not_gated() -> None:
+    reducer = with_bits_per_byte(top_k(1, 5))
+    assert reducer.metrics("real") == ("real@1", "real@5", "real_bits_per_byte")
+    assert value_names(reducer, "real") == ("real@1", "real@5", "bits_per_byte")
+    assert kinds_of(reducer, "real") == {"real_bits_per_byte": BITS_PER_BYTE}
+    assert not BITS_PER_BYTE.gated
+    assert reducer.reduce([(1.0, 1.0, 2.0), (0.0, 1.0, 4.0)]) == (0.5, 1.0, 3.0)
+    assert reducer.reduce([]) == (None, None, None)
+    assert reducer.with_ks((1,)).metrics("real") == ("real@1", "real_bits_per_byte")
+    assert reducer_of(spec_of(reducer)) == reducer
+
+
+def test_they_stand_behind_the_perplexity() -> None:
+    reducer = with_bits_per_byte(first_choice())
+    assert reducer.metrics("lambada") == (
+        "lambada@1",
+        "lambada_perplexity",
+        "lambada_bits_per_byte",
+    )
+    assert value_names(reducer, "lambada") == ("lambada@1", "log_likelihood", "bits_per_byte")
+    observed = reducer.observe(Likelihood(-4 * log(2), False, 2), " abc")
+    assert observed == pytest.approx((-4 * log(2), 1.0))
+    assert set(kinds_of(reducer, "lambada")) == {"lambada_perplexity", "lambada_bits_per_byte"}
+    assert reducer.reduce([]) == (None, None, None)
+    assert reducer_of(spec_of(reducer)) == reducer
+
+
+def test_they_are_read_from_a_filled_blank() -> None:
+    reducer = with_bits_per_byte(top_k(1))
+    scored = Filled(("x",), (-0.1,), None, 1, answer_logprob=-3 * log(2))
+    assert reducer.observe(scored, "한") == pytest.approx((1.0,))
+    (none,) = reducer.observe(Filled(("x",), (-0.1,), None, 1), "한")
+    assert isnan(none)
+
+
+@pytest.mark.parametrize("reducer", [mean(), pass_at_k(1)])
+def test_other_reducers_have_no_right_answer_to_score(reducer: Reducer) -> None:
+    assert with_bits_per_byte(reducer) is reducer
+
+
+def test_a_run_of_before_folds_as_it_did() -> None:
+    assert reducer_of({"reducer": "top_k", "ks": [1, 5]}) == top_k(1, 5)
+    assert reducer_of({"reducer": "first_choice"}) == first_choice()
 
 
 def test_a_likelihood_tells_of_the_first_choice_only() -> None:

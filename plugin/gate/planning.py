@@ -1,0 +1,252 @@
+"""How many samples, and trials of each, a verdict needs.
+
+Before a comparison is made its flips are not known. They are assumed, or taken from two results
+over the same samples; with trials that are drawn, the baseline's own trials say how far two runs
+of one checkpoint differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm, sqrt
+
+from ..scores.intervals import proportion_standard_error
+from ..scores.noise import Noise
+from ..scores.noise_parts import draw_variance, noise_of_passes, variance_of_pass_at_k
+from ..scores.reducers import estimate_pass_at_k
+from .mde import loss_mde, paired_shares_mde
+from .sample_size import clusters_needed, samples_needed
+
+_MOST_TRIALS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a comparison has to find.
+
+    Attributes:
+        drop: true drop, as a share.
+        power: share of comparisons that find it.
+        alpha: one-sided level of one test: the session's divided by the number of its tests, as
+            Holm's correction asks of the smallest p.
+        tolerance: as a share; a fall no larger than this never counts.
+    """
+
+    drop: float
+    power: float
+    alpha: float
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlipsRow:
+    """What 0/1 outcomes need at one share of flips.
+
+    Attributes:
+        flips: share of samples that flip when nothing has changed.
+        told: where that is from; empty where it is assumed.
+        needed: samples; None where no number of them finds the drop.
+        mde: minimum detectable effect with the samples there are, as a share; None where no drop
+            is found, or without a baseline.
+    """
+
+    flips: float
+    told: str
+    needed: int | None
+    mde: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsRow:
+    """What pass@k needs with one number of trials a problem, on either side.
+
+    Attributes:
+        trials: of each problem.
+        standard_error: of the score over the problems there are, as a share; None without one.
+        needed: problems; None where no number of them finds the drop.
+        mde: minimum detectable effect over the problems there are, as a share, or None.
+    """
+
+    trials: int
+    standard_error: float | None
+    needed: int | None
+    mde: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """0/1 outcomes of a baseline.
+
+    Attributes:
+        value: the share that passed.
+        n: samples.
+        design_effect: of their clusters: n samples are worth n / design_effect single ones.
+    """
+
+    value: float
+    n: int
+    design_effect: float
+
+
+def design_effect(value: float, n: int, standard_error: float | None) -> float:
+    """`max(1, cluster-robust variance / binomial variance)` of a share.
+
+    1 where no standard error is known, and at 0 and 1, where nothing varies.
+    """
+    single = proportion_standard_error(value, n)
+    if not single or standard_error is None:
+        return 1.0
+    return max(1.0, (standard_error / single) ** 2)
+
+
+def by_flips(
+    target: Target, flips: Iterable[tuple[float, str]], held: Shares | None = None
+) -> tuple[FlipsRow, ...]:
+    """A row for each share of flips.
+
+    Args:
+        flips: the shares, and where each is from.
+        held: the baseline; its clusters are taken to be those of the flips too.
+    """
+    effect = held.design_effect if held else 1.0
+    rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
+    return tuple(
+        FlipsRow(
+            share,
+            told,
+            samples_needed(
+                target.drop,
+                flips=share,
+                baseline=held.value if held else None,
+                design_effect=effect,
+                **rules,
+            ),
+            paired_shares_mde(held.n / effect, share, held.value, **rules) if held else None,
+        )
+        for share, told in flips
+    )
+
+
+def mde_curve(
+    target: Target, flips: float, ns: Sequence[int], held: Shares | None = None
+) -> tuple[float | None, ...]:
+    """The MDE of 0/1 outcomes at each number of samples, as shares.
+
+    Without a baseline half of the samples are taken to pass, so that as many can be lost as won.
+    """
+    effect = held.design_effect if held else 1.0
+    value = held.value if held else 0.5
+    return tuple(
+        paired_shares_mde(
+            n / effect,
+            flips,
+            value,
+            alpha=target.alpha,
+            tolerance=target.tolerance,
+            power=target.power,
+        )
+        for n in ns
+    )
+
+
+def trials_of(shares: Iterable[float]) -> int | None:
+    """The trials of each problem as the shares of them that passed tell: 20 where they are 20ths.
+
+    The smallest number of which each share is a whole multiple; None above 1,000.
+    """
+    found = 1
+    for share in set(shares):
+        part = Fraction(share).limit_denominator(_MOST_TRIALS)
+        if abs(float(part) - share) > 1e-9:
+            return None
+        found = lcm(found, part.denominator)
+        if found > _MOST_TRIALS:
+            return None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """The trials of a baseline's problems.
+
+    Attributes:
+        counts: of n problems, `(trials, passed trials)`.
+        k: of pass@k.
+        clusters: n cluster names.
+        changed: mean square of what the problems differ by beside the draw, between two
+            checkpoints of equal scores; 0 where nothing is known of it.
+    """
+
+    counts: Sequence[tuple[int, int]]
+    k: int
+    clusters: Sequence[str]
+    changed: float = 0.0
+
+    @property
+    def values(self) -> list[float]:
+        """pass@k of each problem, 0 where it does not exist."""
+        return [estimate_pass_at_k(n, c, self.k) or 0.0 for n, c in self.counts]
+
+    @property
+    def noise(self) -> Noise | None:
+        """Where the error of the score comes from."""
+        return noise_of_passes(self.counts, self.clusters, self.k)
+
+    def variance_of_draw(self, trials: int) -> float | None:
+        """Mean variance of a problem's pass@k over the draw of so many trials."""
+        n = len(self.counts)
+        found = draw_variance(
+            [trials] * n,
+            lambda place, number: variance_of_pass_at_k(*self.counts[place], self.k, number),
+        )
+        return None if found is None else max(0.0, found * n)
+
+
+def changed_beside_the_draw(
+    now: Passes, then: Passes, differences: Sequence[float], trials: tuple[int, int]
+) -> float:
+    """The mean square of the problems' differences, less what the draw alone gives.
+
+    Args:
+        differences: of each problem; their mean is taken out.
+        trials: of the two sides.
+    """
+    mean = sum(differences) / len(differences)
+    seen = sum((each - mean) ** 2 for each in differences) / len(differences)
+    draw = sum(
+        side.variance_of_draw(number) or 0.0
+        for side, number in zip((now, then), trials, strict=True)
+    )
+    return max(0.0, seen - draw)
+
+
+def by_trials(target: Target, held: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
+    """A row for each number of trials; both sides of the comparison have as many."""
+    values = held.values
+    n, total = len(values), sum(values)
+    if not total:
+        return ()
+    value, unit = total / n, sum(v * v for v in values) / total
+    rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
+    noise = held.noise
+    rows = []
+    for number in trials:
+        draw = held.variance_of_draw(number) if number >= held.k else None
+        if draw is None:
+            continue
+        variance = held.changed + 2 * draw
+        error = None
+        if noise is not None:
+            of_problems = noise.share_of_problems * noise.se_now**2
+            error = sqrt(of_problems + draw / n)
+        rows.append(
+            TrialsRow(
+                number,
+                error,
+                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rules),
+                loss_mde(n, variance, unit, value, **rules),
+            )
+        )
+    return tuple(rows)
