@@ -95,13 +95,13 @@ def _support(
     beside += figures(rivals[shown].comparison, rivals[shown].p_adjusted)
     if not tied:
         number = count(len(rivals) - untested)
-        which = "the other" if len(rivals) == 1 else f"all {number} others"
+        which = {"1": "the other", "2": "both others"}.get(number, f"all {number} others")
         which += " that could be tested" if untested else ""
         return f", significantly better than {which}; {beside}{rest}"
     if len(rivals) == 1:
         which = "the other"
     elif len(tied) == len(rivals):
-        which = f"all {count(len(rivals))} others"
+        which = "both others" if len(tied) == 2 else f"all {count(len(rivals))} others"
     else:
         which = f"{count(len(tied))} of the {count(len(rivals))} others"
     n = samples(metric, rivals[shown].comparison, best, others[shown])

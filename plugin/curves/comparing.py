@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..gate.baseline_values import BaselineBenchmark
 from ..gate.comparison import Terms, compare_composite, compare_numbers, compare_score
-from ..gate.decide import DEFAULT_ALPHA, Rules
+from ..gate.decide import DEFAULT_ALPHA
 from ..gate.evaluate import Measured
 from ..gate.verdict import Comparison
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
@@ -20,6 +20,8 @@ from .sides import held_of, measured_of
 
 # A difference of exactly the tolerance is within it, however its last digit was rounded.
 _ROUNDING = 1e-9
+# A change of so many tolerances must be found before a comparison says that nothing changed.
+_TOLERANCES = 2.0
 # The mean over tasks of each one's first metric, as a metric's name.
 AVERAGE = "average"
 
@@ -206,20 +208,24 @@ def answer(comparison: Comparison | None, p_value: float | None, settings: Setti
 
 def rules_out(comparison: Comparison | None, settings: Settings) -> bool:
     """Whether a difference would have been found, and what was observed is within the tolerance."""
-    if comparison is None or not could_find(comparison):
+    if comparison is None or not could_find(comparison, settings):
         return False
-    tolerance = settings.tolerance_of(comparison.metric, comparison.unit, comparison.baseline)
-    return abs(comparison.difference) <= tolerance + _ROUNDING
+    return abs(comparison.difference) <= _tolerance(comparison, settings) + _ROUNDING
 
 
-def could_find(comparison: Comparison) -> bool:
-    """Whether the MDE, tolerance and corrected level included, is at most the gate's bound.
+def could_find(comparison: Comparison, settings: Settings) -> bool:
+    """Whether the MDE, tolerance and corrected level included, is at most twice the tolerance.
 
-    The bound is five default tolerances, 5 pp of a share: what the gate demands of `unchanged`.
-    The tolerance itself can be none, because an MDE that includes it is always larger.
+    The tolerance itself cannot be the bound: an MDE that includes it is always larger. The gate's
+    own bound, 5 pp, is too lax here: a run is stopped for good, and gains between checkpoints are
+    small.
     """
-    drop = comparison.mde
-    return drop is not None and drop <= Rules().must_see_of(comparison) + _ROUNDING
+    drop, bound = comparison.mde, _TOLERANCES * _tolerance(comparison, settings)
+    return drop is not None and drop <= bound + _ROUNDING
+
+
+def _tolerance(comparison: Comparison, settings: Settings) -> float:
+    return settings.tolerance_of(comparison.metric, comparison.unit, comparison.baseline)
 
 
 def corrected(comparison: Comparison | None, choices: int) -> float | None:

@@ -158,9 +158,8 @@ def _with_averages(groups: Groups) -> tuple[Groups, tuple[str, ...]]:
     found: Groups = {}
     reasons: dict[str, None] = {}
     for name, checkpoints in groups.items():
-        if any(
-            each.composite is not None and each.composite.value is not None for each in checkpoints
-        ):
+        composites = [each.composite for each in checkpoints]
+        if any(made is not None and made.value is not None for made in composites):
             found[name] = checkpoints
             continue
         found[name], reason = with_average(checkpoints)

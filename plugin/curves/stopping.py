@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..reports.words import points, probability
+from ..reports.words import points, probability, size
 from .comparing import Settings, best_by, compare, could_find
 from .conclusions import PeakAndLast, Stopping
 from .measurement import Measurement
@@ -49,14 +49,16 @@ def stopping(
         said = f"{so_far}; whether to stop is open: a gain of {span} cannot be tested"
         return Stopping(metric, "cannot tell", best.name, said)
     p = min(1.0, found.p_worse * PATIENCE)
-    facts = f"{metric} of {span} is {points(-found.difference, found.unit)} from the best before "
-    facts += f"them, {named(before)} ({probability(p)} corrected)"
+    against = f"the best before them, {named(before)} ({probability(p)} corrected)"
     if p <= settings.alpha:
-        said = f"continue training: {facts}; {so_far}"
+        by = size(found.difference, found.unit)
+        said = f"continue training: {metric} improved by {by} in {span} over {against}; {so_far}"
         return Stopping(metric, "no", best.name, said)
+    change = points(-found.difference, found.unit)
+    facts = f"{span} change {metric} by {change} against {against}"
     facts += sensitivity(metric, found, before, recent)
     tolerance = settings.tolerance_of(metric, found.unit, found.baseline)
-    if could_find(found) and -found.improvement <= tolerance:
+    if could_find(found, settings) and -found.improvement <= tolerance:
         said = f"stop and keep {named(best)}: {facts}"
         return Stopping(metric, "yes", best.name, said)
     said = f"{so_far}; whether to stop is open: {facts}"
