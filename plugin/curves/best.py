@@ -1,35 +1,34 @@
-"""The best checkpoint by a metric, and those that cannot be told from it."""
+"""The best checkpoint by a metric, and those that are statistically tied with it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..gate.holm import holm
-from ..reports.words import count, percent
-from .comparing import Settings, compare, highest, told_apart, value_of
+from ..reports.words import count, value
+from .comparing import Settings, best_by, compare, gain, told_apart, value_of
 from .conclusions import Best, Rival
 from .measurement import Measurement
 from .order import place
-from .phrases import figures, named, samples
+from .phrases import figures, named, samples, superlative
 
 
 def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings) -> Best:
-    """Find the checkpoint with the highest value and test every other one against it.
+    """Find the checkpoint with the best value and test every other one against it.
 
     Two-sided tests, paired by sample where both hold samples, with Holm's correction over the
     rivals. The best was chosen by the very values it is tested with, so a rival that is told
     apart looks worse than it is; what the correction does assure is that the checkpoint that is
-    truly the best is the best seen, or among those not told from it, in at least 1 - alpha of
+    truly the best is the best seen, or among those tied with it, in at least 1 - alpha of
     runs: to be wrongly excluded it must lose significantly against one of the k - 1 others
     (the argument of Hsu's multiple comparisons with the best, 1984).
 
-    The earliest of those not told apart is recommended. A rival that cannot be tested, for want
-    of a standard error, is neither told apart nor recommended.
+    A rival that cannot be tested, for want of a standard error, is neither told apart nor tied.
 
     Args:
         checkpoints: the earliest first, at least one, each with a value of the metric.
     """
-    best = highest(metric, checkpoints)
+    best = best_by(metric, checkpoints)
     others = [each for each in checkpoints if each is not best]
     comparisons = [compare(metric, each, best, settings, choices=len(others)) for each in others]
     tested = {
@@ -47,28 +46,24 @@ def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings)
         )
         for index, each in enumerate(others)
     )
-    alike = {id(best)} | {
-        id(others[index]) for index in tested if not rivals[index].distinguishable
-    }
-    recommended = next(each for each in checkpoints if id(each) in alike)
-    value = value_of(metric, best)
-    said = _claim(metric, best, checkpoints, value) + _support(
-        metric, best, others, rivals, recommended
-    )
-    return Best(metric, best.name, value, rivals, recommended.name, said)
+    tied = {id(best)} | {id(others[index]) for index in tested if not rivals[index].distinguishable}
+    earliest = next(each for each in checkpoints if id(each) in tied)
+    detail = _claim(metric, best, checkpoints) + _support(metric, best, others, rivals, earliest)
+    return Best(metric, best.name, value_of(metric, best), rivals, earliest.name, detail)
 
 
-def _claim(metric: str, best: Measurement, checkpoints: Sequence[Measurement], value: float) -> str:
-    facts = f"({best.name}, {percent(value)})"
-    where = place(best)
-    at = f"at {where} {facts}" if where else f"at {best.name} ({percent(value)})"
+def _claim(metric: str, best: Measurement, checkpoints: Sequence[Measurement]) -> str:
+    score = best.score(metric)
+    shown = value(value_of(metric, best), score.unit if score is not None else "share")
     if len(checkpoints) == 1:
-        return f"{metric} is {percent(value)}, measured of {named(best)} only"
+        return f"{metric} is {shown}, measured of {named(best)} only"
+    word, where = superlative(metric, checkpoints), place(best)
+    at = f"at {where} ({best.name}, {shown})" if where else f"at {best.name} ({shown})"
     if best is checkpoints[0]:
-        return f"{metric} is already best {at}"
+        return f"{metric} is {word} at the first checkpoint, {at.removeprefix('at ')}"
     if best is checkpoints[-1]:
-        return f"{metric} is best at the last checkpoint, {at.removeprefix('at ')}"
-    return f"{metric} peaks {at}"
+        return f"{metric} is {word} at the last checkpoint, {at.removeprefix('at ')}"
+    return f"{metric} is {word} {at}"
 
 
 def _support(
@@ -76,7 +71,7 @@ def _support(
     best: Measurement,
     others: Sequence[Measurement],
     rivals: Sequence[Rival],
-    recommended: Measurement,
+    earliest: Measurement,
 ) -> str:
     if not others:
         return ""
@@ -84,28 +79,31 @@ def _support(
     if untested == len(rivals):
         score = best.score(metric)
         reason = score.reason if score is not None else ""
-        return f": not tested: {reason or 'no standard error is known'}"
-    alike = [
+        return f"; not tested: {reason or 'no standard error is known'}"
+    tied = [
         index
         for index, rival in enumerate(rivals)
         if not rival.distinguishable and rival.p_adjusted is not None
     ]
-    if not alike:
-        close = max(
-            (index for index, rival in enumerate(rivals) if rival.p_adjusted is not None),
-            key=lambda index: value_of(metric, others[index]),
-        )
-        said = f": supported, all {count(len(rivals) - untested)} others tested are told apart"
-        return f"{said}; the closest, {_beside(others[close], rivals[close])}"
-    shown = alike[0]
-    word = "the earliest" if recommended is not best else "the closest"
-    if recommended is best:
-        shown = max(alike, key=lambda index: value_of(metric, others[index]))
+    rest = f"; {count(untested)} could not be tested" if untested else ""
+    choices = tied or [i for i, rival in enumerate(rivals) if rival.p_adjusted is not None]
+    shown = max(choices, key=lambda index: gain(metric, others[index], best))
+    word = "the closest"
+    if tied and earliest is not best:
+        shown, word = tied[0], "the earliest"
+    beside = f"{word}: {named(others[shown])}, "
+    beside += figures(rivals[shown].comparison, rivals[shown].p_adjusted)
+    if not tied:
+        number = count(len(rivals) - untested)
+        which = {"1": "the other", "2": "both others"}.get(number, f"all {number} others")
+        which += " that could be tested" if untested else ""
+        return f", significantly better than {which}; {beside}{rest}"
+    if len(rivals) == 1:
+        which = "the other"
+    elif len(tied) == len(rivals):
+        which = "both others" if len(tied) == 2 else f"all {count(len(rivals))} others"
+    else:
+        which = f"{count(len(tied))} of the {count(len(rivals))} others"
     n = samples(metric, rivals[shown].comparison, best, others[shown])
-    said = f": {n} cannot tell it from {count(len(alike))} of the {count(len(rivals))} others"
-    said += f"; {word}, {_beside(others[shown], rivals[shown])}"
-    return f"{said}; {count(untested)} could not be tested" if untested else said
-
-
-def _beside(other: Measurement, rival: Rival) -> str:
-    return f"{named(other)}, differs by {figures(rival.comparison, rival.p_adjusted)}"
+    at = f" at {n}" if n else ""
+    return f", statistically tied with {which}{at}; {beside}{rest}"

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..gate.baseline_values import BaselineBenchmark
-from ..gate.comparison import Terms, compare_composite, compare_score
-from ..gate.decide import DEFAULT_ALPHA, DEFAULT_TOLERANCE
+from ..gate.comparison import Terms, compare_composite, compare_numbers, compare_score
+from ..gate.decide import DEFAULT_ALPHA
 from ..gate.evaluate import Measured
 from ..gate.verdict import Comparison
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.intervals import proportion_standard_error
+from ..scores.metric import default_tolerance
 from ..scores.score import Score
 from .conclusions import Answer
 from .measurement import BenchmarkMeasurement, Measurement
@@ -19,6 +20,10 @@ from .sides import held_of, measured_of
 
 # A difference of exactly the tolerance is within it, however its last digit was rounded.
 _ROUNDING = 1e-9
+# A change of so many tolerances must be found before a comparison says that nothing changed.
+_TOLERANCES = 2.0
+# The mean over tasks of each one's first metric, as a metric's name.
+AVERAGE = "average"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,8 @@ class Settings:
 
     Attributes:
         alpha: chance of telling apart what is equal, in one question about one metric.
-        tolerance: change that matters, as a fraction, by metric, and by `*` for all others.
+        tolerance: change that matters by metric, in its unit and of points as a fraction, and by
+            `*` for all other shares and points.
         seed: of the random sign flips.
         weights: of the composite, by metric.
     """
@@ -37,21 +43,40 @@ class Settings:
     seed: int = 0
     weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
 
-    def tolerance_of(self, metric: str) -> float:
-        """The one given for the metric, the one given for `*`, 1.0 %p."""
-        return self.tolerance.get(metric, self.tolerance.get("*", DEFAULT_TOLERANCE))
+    def tolerance_of(self, metric: str, unit: str = "share", value: float = 1.0) -> float:
+        """The change that matters in a metric, in its unit.
+
+        The one given for the metric; for shares and points the one given for `*`; else the
+        default of the unit.
+
+        Args:
+            value: what the change starts from: the default of some units is a hundredth of it.
+        """
+        scale = 100 if unit == "points" else 1
+        if metric in self.tolerance:
+            return self.tolerance[metric] * scale
+        if "*" in self.tolerance and unit in ("share", "points"):
+            return self.tolerance["*"] * scale
+        return default_tolerance(unit, value)
 
 
 def benchmarks_of(
     measurement: Measurement, metric: str, weights: Mapping[str, float]
 ) -> tuple[BenchmarkMeasurement, ...]:
     """The headline benchmarks that a metric, or each part of the composite, was measured in."""
+    if metric == AVERAGE:
+        return tuple(bench for bench in measurement.primary_benchmarks() if first_of(bench))
     wanted = {name for name, weight in weights.items() if weight} if metric == METRIC else {metric}
     return tuple(
         bench
         for bench in measurement.primary_benchmarks()
         if any(score.metric in wanted for score in bench.scores)
     )
+
+
+def first_of(bench: BenchmarkMeasurement) -> Score | None:
+    """A task's first metric that is a share of which more is better; None when it has none."""
+    return next((s for s in bench.scores if s.share and s.higher_is_better), None)
 
 
 def protocols_of(
@@ -71,7 +96,9 @@ def compare(
     choices: int = 1,
     sides: int = 2,
 ) -> Comparison | None:
-    """Compare two checkpoints in a metric or, by its name, the composite.
+    """Compare two checkpoints in a metric or, by its name, the composite or the average.
+
+    The average is compared unpaired, by its two standard errors.
 
     Args:
         choices: comparisons that this one stands among; `mde` is that of a test at
@@ -90,7 +117,14 @@ def compare(
     if clash(metric, current, baseline, settings.weights):
         return None
     level = settings.alpha / max(1, choices) / sides
-    terms = Terms(level, settings.tolerance_of(metric), settings.seed)
+    tolerance = settings.tolerance_of(metric, then.unit, then.value)
+    terms = Terms(level, tolerance, settings.seed)
+    if metric == AVERAGE:
+        # By the standard errors alone: n is that of all tasks, of which the mean is no share.
+        error = then.standard_error
+        return compare_numbers(
+            replace(now, n=0), then.value, n=None, standard_error=error, terms=terms
+        )
     if metric == METRIC:
         return compare_composite(
             now, settings.weights, _parts(current, baseline, settings.weights), terms
@@ -150,7 +184,7 @@ def standard_error_of(score: Score) -> float | None:
     None without an n, for a composite and any value that is no share, and where samples are known
     to be clustered: their error is larger, and by how much is not known.
     """
-    if score.standard_error is not None or score.value is None or score.metric == METRIC:
+    if score.standard_error is not None or score.value is None or score.metric in (METRIC, AVERAGE):
         return score.standard_error
     if not score.share or not 0 <= score.value <= 1 or 0 < score.clusters < score.n:
         return None
@@ -165,26 +199,33 @@ def told_apart(comparison: Comparison | None, p_value: float | None, alpha: floa
     return low > 0 or high < 0
 
 
-def answer(
-    comparison: Comparison | None, p_value: float | None, alpha: float, tolerance: float
-) -> Answer:
-    """`yes` when told apart; `no` only when n could have seen a difference of the tolerance."""
-    if told_apart(comparison, p_value, alpha):
+def answer(comparison: Comparison | None, p_value: float | None, settings: Settings) -> Answer:
+    """`yes` when told apart; `no` only when a difference would have been found and is not there."""
+    if told_apart(comparison, p_value, settings.alpha):
         return "yes"
-    return "no" if rules_out(comparison, tolerance) else "cannot tell"
+    return "no" if rules_out(comparison, settings) else "cannot tell"
 
 
-def rules_out(comparison: Comparison | None, tolerance: float) -> bool:
-    """Whether a difference beyond the tolerance would have been seen, and is not there."""
-    if comparison is None or not could_see(comparison, tolerance):
+def rules_out(comparison: Comparison | None, settings: Settings) -> bool:
+    """Whether a difference would have been found, and what was observed is within the tolerance."""
+    if comparison is None or not could_find(comparison, settings):
         return False
-    return abs(comparison.difference) <= tolerance + _ROUNDING
+    return abs(comparison.difference) <= _tolerance(comparison, settings) + _ROUNDING
 
 
-def could_see(comparison: Comparison, tolerance: float) -> bool:
-    """Whether 80% power finds a difference of the tolerance, at the level of the comparison."""
-    drop = comparison.mde
-    return drop is not None and drop <= tolerance + _ROUNDING
+def could_find(comparison: Comparison, settings: Settings) -> bool:
+    """Whether the MDE, tolerance and corrected level included, is at most twice the tolerance.
+
+    The tolerance itself cannot be the bound: an MDE that includes it is always larger. The gate's
+    own bound, 5 pp, is too lax here: a run is stopped for good, and gains between checkpoints are
+    small.
+    """
+    drop, bound = comparison.mde, _TOLERANCES * _tolerance(comparison, settings)
+    return drop is not None and drop <= bound + _ROUNDING
+
+
+def _tolerance(comparison: Comparison, settings: Settings) -> float:
+    return settings.tolerance_of(comparison.metric, comparison.unit, comparison.baseline)
 
 
 def corrected(comparison: Comparison | None, choices: int) -> float | None:
@@ -194,14 +235,30 @@ def corrected(comparison: Comparison | None, choices: int) -> float | None:
     return min(1.0, comparison.p_value * choices)
 
 
-def highest(metric: str, checkpoints: Sequence[Measurement]) -> Measurement:
-    """The checkpoint with the highest value; of equal ones the earliest.
+def direction(metric: str, checkpoints: Sequence[Measurement]) -> int:
+    """1 where more of a metric is better, -1 where less is, 0 where that is not known."""
+    scores = [score for each in checkpoints if (score := each.score(metric)) is not None]
+    stated = {score.higher_is_better for score in scores if score.value is not None}
+    if len(stated) != 1:
+        return 0
+    return {True: 1, False: -1, None: 0}[stated.pop()]
+
+
+def gain(metric: str, now: Measurement, then: Measurement) -> float:
+    """The difference of two values, positive when `now` is the better one."""
+    difference = value_of(metric, now) - value_of(metric, then)
+    return difference * (direction(metric, (now, then)) or 1)
+
+
+def best_by(metric: str, checkpoints: Sequence[Measurement]) -> Measurement:
+    """The checkpoint with the best value, the highest or the lowest; of equal ones the earliest.
 
     Args:
         checkpoints: at least one, each with a value of the metric.
     """
+    sign = direction(metric, checkpoints) or 1
     # Composites of equal parts may differ in their last digit: that is no difference.
-    return max(checkpoints, key=lambda each: round(value_of(metric, each), 12))
+    return max(checkpoints, key=lambda each: round(sign * value_of(metric, each), 12))
 
 
 def value_of(metric: str, measurement: Measurement) -> float:

@@ -30,14 +30,15 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """Which checkpoint of a run is best by one metric, and which cannot be told from it.
+    """Which checkpoint of a run is best by one metric, and which are statistically tied with it.
 
     Attributes:
         metric: name, such as `real@1`, or `score` of the composite.
-        best: name of the checkpoint with the highest value.
-        value: its value, a fraction for shares.
+        best: name of the checkpoint with the best value: the highest, or the lowest where less is
+            better; of equal ones the earliest.
+        value: its value, in the metric's unit.
         rivals: every other checkpoint, in the run's order.
-        recommended: the earliest checkpoint that is not told apart from the best.
+        earliest: the earliest checkpoint that is statistically tied with the best, or the best.
         detail: one sentence a person can act on.
     """
 
@@ -45,7 +46,7 @@ class Best:
     best: str
     value: float
     rivals: tuple[Rival, ...]
-    recommended: str
+    earliest: str
     detail: str
 
     @property
@@ -60,12 +61,14 @@ class PeakAndLast:
 
     Attributes:
         metric: name of the metric.
-        peak: name of the checkpoint with the highest value.
+        peak: name of the checkpoint with the best value.
         last: name of the last checkpoint.
-        comparison: last minus peak; None when the last is as high, or nothing can be compared.
-        overfitted: `yes` when the fall is significant and its interval excludes zero; `no` when
-            a fall of the tolerance would have been seen.
+        comparison: last minus peak; None when the last is as good, or nothing can be compared.
+        fell: `yes` when it got worse significantly and the interval excludes zero; `no` when a
+            fall would have been found and is not there.
         detail: one sentence with the fall and its interval.
+        overfitting: `yes` when it fell while the training loss kept falling; `no` when it did
+            not fall, or the loss did not; `cannot tell` without a training loss.
         p_adjusted: two-sided p, corrected for the choice of the peak; None when not tested.
     """
 
@@ -73,8 +76,9 @@ class PeakAndLast:
     peak: str
     last: str
     comparison: Comparison | None
-    overfitted: Answer
+    fell: Answer
     detail: str
+    overfitting: Answer = "cannot tell"
     p_adjusted: float | None = None
 
 
@@ -85,7 +89,7 @@ class Stopping:
     Attributes:
         metric: name of the metric it is judged by.
         stop: `yes`, `no`, or `cannot tell`.
-        best: name of the checkpoint to keep.
+        best: name of the checkpoint to keep: the run's recommended one.
         detail: one sentence that says why.
     """
 
@@ -93,6 +97,31 @@ class Stopping:
     stop: Answer
     best: str
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise of one metric over one run, in the metric's unit.
+
+    Attributes:
+        metric: name, such as `real@1`.
+        unit: see `scores.metric.Unit`.
+        checkpoints: how many have a value.
+        step: standard deviation of the values around a smooth curve; None with a reason.
+        sampling: root mean square of the values' standard errors; None where one has none.
+        span: largest value minus the smallest.
+        signal_to_noise: `span / step`; None where there is no step noise.
+        reason: why `step` or `signal_to_noise` is None; empty otherwise.
+    """
+
+    metric: str
+    unit: str
+    checkpoints: int
+    step: float | None
+    sampling: float | None
+    span: float
+    signal_to_noise: float | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +133,13 @@ class RunConclusions:
         measurements: its checkpoints, the earliest first.
         best: one for each metric, the composite last.
         peaks: likewise, of metrics that two checkpoints or more have.
-        stopping: by the composite, or the first metric where there is none that can be tested;
-            None for a single checkpoint.
+        stopping: by `by`; None for a single checkpoint.
+        by: the metric that decides: the one that was asked for; else the composite, the average
+            of the tasks or the first metric, the first of these that can be tested; empty where
+            nothing was measured.
+        recommended: name of the best checkpoint by `by`, the one that every report recommends;
+            empty for a single checkpoint.
+        noise: of each metric, in the order of `best`.
     """
 
     run: str
@@ -113,6 +147,9 @@ class RunConclusions:
     best: tuple[Best, ...]
     peaks: tuple[PeakAndLast, ...]
     stopping: Stopping | None = None
+    by: str = ""
+    recommended: str = ""
+    noise: tuple[Noise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +164,8 @@ class RunsCompared:
         left_checkpoint: of the left run.
         right_checkpoint: of the right run.
         comparison: left minus right; None when nothing can be compared.
-        differ: whether they are told apart; `no` when a difference of the tolerance would have
-            been seen.
+        differ: whether they are told apart; `no` when a difference would have been found and is
+            not there.
         detail: one sentence.
         p_adjusted: two-sided p, corrected for the choices made; None when not tested.
     """

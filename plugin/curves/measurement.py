@@ -62,6 +62,7 @@ class Measurement:
         facts: what else the source states of it (validation loss, settings), scalars by name.
         printed_composite: a composite that the source states of its own; it is only compared
             with the one made here.
+        average: the mean over tasks of each one's first metric; see `averages`.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Measurement:
     fingerprint: str = ""
     facts: Mapping[str, Scalar] = field(default_factory=dict)
     printed_composite: float | None = None
+    average: Score | None = None
 
     @property
     def complete(self) -> bool:
@@ -91,6 +93,8 @@ class Measurement:
         """A headline metric's score, or the composite's by its name; None if not measured."""
         if self.composite is not None and metric == self.composite.metric:
             return self.composite
+        if self.average is not None and metric == self.average.metric:
+            return self.average
         for bench in self.primary_benchmarks():
             for score in bench.scores:
                 if score.metric == metric:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ..gate.verdict import Comparison
 from ..reports.words import count, listed
 from ..scores.composite import METRIC
+from .comparing import AVERAGE
 from .composites import BOUND
 from .conclusions import RunConclusions, RunsCompared
 from .measurement import Measurement
@@ -80,11 +81,20 @@ def epoch_notes(every_epoch: bool) -> Iterator[str]:
         yield "so many runs are compared at the last epoch that both have only, and by their best"
 
 
+def direction_notes(metrics: Sequence[str]) -> Iterator[str]:
+    """Metrics that took no part because no value of theirs is known to be better."""
+    if metrics:
+        yield (
+            f"shown and not compared, whether more is better is not known: "
+            f"{listed(metrics, _NAMES_SHOWN)}"
+        )
+
+
 def partial_notes(runs: Sequence[RunConclusions]) -> Iterator[str]:
     """Checkpoints of one run that were not asked the same samples."""
     for run in runs:
         for best in run.best:
-            if best.metric == METRIC:
+            if best.metric in (METRIC, AVERAGE):
                 continue
             scores = {each.name: each.score(best.metric) for each in run.measurements}
             held = {name: score.n for name, score in scores.items() if score is not None}

@@ -11,15 +11,15 @@ from ..reports.words import size
 from .comparing import (
     Settings,
     answer,
+    best_by,
     clash,
     compare,
     corrected,
-    highest,
 )
 from .conclusions import RunsCompared
 from .measurement import Measurement
 from .order import epoch_key, in_order
-from .phrases import can_see, cannot_tell, figures, named, samples
+from .phrases import evidence, figures, named, sensitivity
 from .taking_part import metrics_of, taking_part
 
 EACH_BEST = "each one's best"
@@ -136,11 +136,11 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
 def _best_against_best(pairs: Sequence[_Pair], settings: Settings) -> Iterator[RunsCompared]:
     rows: list[tuple[RunsCompared, Measurement, Measurement]] = []
     for pair in pairs:
-        ours, theirs = highest(pair.metric, pair.ours), highest(pair.metric, pair.theirs)
+        ours, theirs = best_by(pair.metric, pair.ours), best_by(pair.metric, pair.theirs)
         # The level of a winner of the larger run: the smallest effect that is sure to be seen.
         choices = max(len(pair.ours), len(pair.theirs)) * len(pairs)
         comparison = compare(pair.metric, ours, theirs, settings, choices=choices)
-        ahead = pair.ours if comparison is not None and comparison.difference > 0 else pair.theirs
+        ahead = pair.ours if comparison is not None and comparison.improvement > 0 else pair.theirs
         row = RunsCompared(
             pair.metric,
             pair.left,
@@ -175,22 +175,24 @@ def _decided(
         )
         said = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
         return replace(row, detail=said)
-    differ = answer(comparison, row.p_adjusted, settings.alpha, settings.tolerance_of(row.metric))
+    differ = answer(comparison, row.p_adjusted, settings)
     at = f"{row.at}, {which}"
-    if not comparison.difference:
-        claim = f"{row.left} equals {row.right} in {row.metric}, {at}"
-    else:
-        ahead = comparison.difference > 0
+    seen = sensitivity(row.metric, comparison, ours, theirs)
+    if differ == "yes":
+        ahead = comparison.improvement > 0
         first, second = (row.left, row.right) if ahead else (row.right, row.left)
-        claim = f"{first} beats {second} by {size(comparison.difference)} in {row.metric}, {at}"
-    n = samples(row.metric, comparison, ours, theirs)
-    word = {
-        "yes": "supported",
-        "no": f"{n} tells no difference that matters",
-        "cannot tell": cannot_tell(row.metric, comparison, ours, theirs),
-    }[differ]
-    seen = "" if differ == "yes" else can_see(comparison, "difference")
-    said = f"{claim}: {word} ({figures(comparison, row.p_adjusted)}{seen})"
+        by = size(comparison.difference, comparison.unit)
+        said = f"{first} beats {second} by {by} in {row.metric}, {at} "
+        said += f"({evidence(comparison, row.p_adjusted)})"
+    elif comparison.p_value is None:
+        said = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
+        said += figures(comparison, row.p_adjusted)
+    elif differ == "no":
+        said = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
+        said += f"{figures(comparison, row.p_adjusted)}{seen}"
+    else:
+        said = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
+        said += f"{figures(comparison, row.p_adjusted)}{seen}"
     return replace(row, differ=differ, detail=said)
 
 

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from ..reports.words import count, counted, listed
 from ..scores.composite import METRIC
+from .comparing import AVERAGE
 from .composites import ROUNDING
 from .conclusions import CompositeMismatch, RunConclusions, RunsCompared
 from .measurement import Measurement
 from .runs import EACH_BEST
+
+# Of a run with more metrics, only the one that decides has sentences.
+_FEW_METRICS = 4
 
 
 def sentences(
@@ -39,22 +43,21 @@ def _decisions(runs: Sequence[RunConclusions]) -> Iterator[str]:
     for run in runs:
         if run.stopping is None:
             continue
-        best = next(each for each in run.best if each.metric == run.stopping.metric)
-        said = _of(run, run.stopping.detail)
-        if best.recommended != best.best:
-            said += f"; the earliest not told apart from it is {best.recommended}"
-        yield said
+        yield _of(run, run.stopping.detail)
 
 
 def _curves(runs: Sequence[RunConclusions]) -> Iterator[str]:
     for run in runs:
         for metric in _headline(run):
             yield from (_of(run, each.detail) for each in run.best if each.metric == metric)
-            # A run that is still at its highest has been said to be so.
+            # A run that is still at its best, and one to stop for its fall, have been said so.
+            stop = run.stopping
             yield from (
                 _of(run, each.detail)
                 for each in run.peaks
-                if each.metric == metric and each.comparison is not None
+                if each.metric == metric
+                and each.comparison is not None
+                and not (stop and each.detail in stop.detail)
             )
 
 
@@ -67,7 +70,7 @@ def _pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> 
         for row in compared
         if row.at == EACH_BEST and row.metric in headline[row.left] & headline[row.right]
     ]
-    bests.sort(key=lambda row: row.metric != METRIC)
+    bests.sort(key=lambda row: row.metric not in (METRIC, AVERAGE))
     only_pair = len({(row.left, row.right) for row in bests}) == 1
     silent: dict[str, list[str]] = {}
     for row in bests:
@@ -77,8 +80,8 @@ def _pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> 
             silent.setdefault(row.metric, []).append(f"{row.left} and {row.right}")
     for metric, names in silent.items():
         yield (
-            f"{counted(len(names), 'other pair')} of runs not told apart in {metric}, each one's "
-            f"best: {listed(names)}"
+            f"{counted(len(names), 'other pair')} of runs statistically tied in {metric}, each "
+            f"one's best: {listed(names)}"
         )
 
 
@@ -97,10 +100,11 @@ def _family(checkpoint: Measurement) -> str:
 
 
 def _headline(run: RunConclusions) -> tuple[str, ...]:
-    """The metric that decides whether to stop, the composite and the first metric."""
+    """The metric that decides; of a run that is no benchmark suite also composite and first."""
     metrics = [each.metric for each in run.best]
-    deciding = [run.stopping.metric] if run.stopping is not None else []
-    return tuple(dict.fromkeys([*deciding, *(m for m in metrics if m == METRIC), *metrics[:1]]))
+    few = len(metrics) <= _FEW_METRICS
+    others = [*(m for m in metrics if m == METRIC), *metrics[:1]] if few else []
+    return tuple(dict.fromkeys([*([run.by] if run.by else []), *others]))
 
 
 def _of(run: RunConclusions, detail: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..scores.composite import METRIC
-from .comparing import benchmarks_of, protocols_of
+from .comparing import AVERAGE, benchmarks_of, protocols_of
 from .measurement import Measurement
 
 
@@ -27,21 +27,36 @@ class LeftOut:
 
 
 def metrics_of(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
-    """The headline metrics that any checkpoint has a value of, the composite last.
+    """The headline metrics that any checkpoint has a value of; the composite or average last.
 
-    Only shares, more of which is better: a perplexity is shown and never concluded from.
+    Only those of a known direction: of others no value is better than another.
     """
     names = {
         score.metric: None
         for each in checkpoints
         for bench in each.primary_benchmarks()
         for score in bench.scores
-        if score.value is not None and score.share
+        if score.value is not None and score.higher_is_better is not None
     }
     names.pop(METRIC, None)
     if any(each.composite is not None and each.composite.value is not None for each in checkpoints):
         names[METRIC] = None
+    if any(each.average is not None for each in checkpoints):
+        names[AVERAGE] = None
     return tuple(names)
+
+
+def without_direction(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
+    """The headline metrics with a value of which it is not known whether more is better."""
+    return tuple(
+        dict.fromkeys(
+            score.metric
+            for each in checkpoints
+            for bench in each.primary_benchmarks()
+            for score in bench.scores
+            if score.value is not None and score.higher_is_better is None
+        )
+    )
 
 
 def taking_part(

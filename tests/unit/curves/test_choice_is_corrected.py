@@ -32,14 +32,14 @@ def run_without_change(
     ]
 
 
-def test_without_any_change_overfitting_is_called_in_at_most_one_run_of_eighteen(
+def test_without_any_change_a_fall_is_found_in_at_most_one_run_of_eighteen(
     asked: Make,
 ) -> None:
     rng = np.random.default_rng(1)
     called = naive = 0
     for _ in range(RUNS):
         peak = peak_and_last("real@1", run_without_change(asked, rng, 16), SETTINGS)
-        called += peak.overfitted == "yes"
+        called += peak.fell == "yes"
         fall = peak.comparison
         naive += fall is not None and (fall.p_value or 0) <= SETTINGS.alpha
     assert called / RUNS <= 0.055
@@ -56,7 +56,7 @@ def test_a_true_fall_is_called(asked: Make) -> None:
         assert table is not None
         worse = table.values[:, 0] * (rng.random(N) >= 0.25)
         run = [*before, asked("checkpoint-9", worse)]
-        called += peak_and_last("real@1", run, SETTINGS).overfitted == "yes"
+        called += peak_and_last("real@1", run, SETTINGS).fell == "yes"
     assert called > 90
 
 

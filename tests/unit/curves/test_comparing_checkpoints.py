@@ -125,7 +125,12 @@ def test_what_can_be_seen_is_that_of_the_test_that_is_made(asked: Make) -> None:
         (Score("real@1", 0.66, 2_400, 2_400, 0.02), 0.02),
         (Score("real@1", 0.66, 2_400, 800), None),
         (Score("real@1", 0.66, 0, 0), None),
-        (Score("lambada_perplexity", 12.5, 2_400, 2_400, share=False), None),
+        (
+            Score(
+                "lambada_perplexity", 12.5, 2_400, 2_400, unit="perplexity", higher_is_better=False
+            ),
+            None,
+        ),
         (Score("score", 0.61, 4_800, 4_800), None),
     ],
     ids=["a proportion", "stated", "clusters of unknown likeness", "no n", "no share", "composite"],

@@ -15,6 +15,7 @@ from ckptbench.curves.conclusions import Conclusions
 from ckptbench.curves.measurement import Measurement
 from ckptbench.curves.order import in_order
 from ckptbench.errors import CkptbenchError
+from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]
 N = 2_000
@@ -67,21 +68,22 @@ def test_the_order_given_is_not_the_order_of_the_run(asked: Make) -> None:
 # Best
 
 
-def test_the_earliest_that_is_not_told_from_the_best_is_recommended(asked: Make) -> None:
+def test_the_earliest_that_is_tied_with_the_best_is_named(asked: Make) -> None:
     (run,) = conclude(curve(asked, [0.40, 0.55, 0.599, 0.60, 0.598])).runs
     (best,) = run.best
-    assert (best.best, best.recommended) == ("checkpoint-400", "checkpoint-300")
+    assert (best.best, best.earliest) == ("checkpoint-400", "checkpoint-300")
     assert best.alike == ("checkpoint-300", "checkpoint-500")
     assert [rival.name for rival in best.rivals] == [
         f"checkpoint-{step}" for step in (100, 200, 300, 500)
     ]
-    assert "n = 2,000 cannot tell it from 2 of the 4 others" in best.detail
+    assert "statistically tied with 2 of the 4 others at n = 2,000" in best.detail
+    assert run.recommended == "checkpoint-400"
 
 
-def test_a_best_that_is_told_from_all_others_is_supported(asked: Make) -> None:
+def test_a_best_that_is_told_from_all_others_is_significantly_better(asked: Make) -> None:
     (best,) = conclude(curve(asked, [0.4, 0.6, 0.5])).runs[0].best
-    assert (best.recommended, best.alike) == ("checkpoint-200", ())
-    assert "supported, all 2 others tested are told apart" in best.detail
+    assert (best.earliest, best.alike) == ("checkpoint-200", ())
+    assert "significantly better than both others; the closest: checkpoint-300" in best.detail
 
 
 def test_of_equal_ones_the_earliest_is_best(asked: Make) -> None:
@@ -89,14 +91,14 @@ def test_of_equal_ones_the_earliest_is_best(asked: Make) -> None:
     assert best.best == "checkpoint-200"
 
 
-def test_what_cannot_be_tested_is_not_recommended(stated: Make) -> None:
+def test_what_cannot_be_tested_is_not_tied(stated: Make) -> None:
     run = [
         stated("checkpoint-1", 0.60, 0.80, 0.30, n=0),
         stated("checkpoint-2", 0.66, 0.82, 0.36, n=0),
     ]
     conclusions = conclude(run)
     best = conclusions.runs[0].best[0]
-    assert (best.best, best.recommended) == ("checkpoint-2", "checkpoint-2")
+    assert (best.best, best.earliest) == ("checkpoint-2", "checkpoint-2")
     assert "not tested" in best.detail
     assert any("no n and no standard error" in note for note in conclusions.notes)
 
@@ -114,34 +116,59 @@ def test_nothing_measured_concludes_nothing() -> None:
 # Peak and last
 
 
-def test_a_fall_from_the_peak_is_overfitting(asked: Make) -> None:
+def test_a_fall_from_the_peak_is_found(asked: Make) -> None:
     conclusions = conclude(curve(asked, [0.4, 0.5, 0.6, 0.57]))
     (peak,) = conclusions.runs[0].peaks
-    assert (peak.peak, peak.last, peak.overfitted) == ("checkpoint-300", "checkpoint-400", "yes")
+    assert (peak.peak, peak.last, peak.fell) == ("checkpoint-300", "checkpoint-400", "yes")
     assert peak.comparison is not None
     assert peak.comparison.difference == pytest.approx(-0.03)
     assert peak.comparison.interval is not None
     assert peak.comparison.interval[1] < 0
     assert peak.p_adjusted == pytest.approx(3 * (peak.comparison.p_value or 0))
-    assert "overfits by 3.00 %p" in peak.detail
-    assert "supported" in peak.detail
+    assert peak.detail.startswith("real@1 fell by 3.00 pp from its highest, checkpoint-300")
+    assert "overfitting" not in peak.detail
+    assert peak.overfitting == "cannot tell"
     assert stop(conclusions) == ("yes", "checkpoint-300")
 
 
-def test_a_run_that_ends_at_its_highest_is_not_overfitted(asked: Make) -> None:
+def test_a_run_that_ends_at_its_highest_has_not_fallen(asked: Make) -> None:
     for shares in ([0.4, 0.5, 0.6], [0.4, 0.6, 0.6]):
         (peak,) = conclude(curve(asked, shares)).runs[0].peaks
-        assert peak.overfitted == "no"
-        assert "has not fallen" in peak.detail
+        assert (peak.fell, peak.overfitting) == ("no", "no")
+        assert "real@1 is highest at the last checkpoint" in peak.detail
 
 
-def test_a_small_fall_is_no_overfitting_when_a_large_one_would_have_been_seen(
+def test_a_small_fall_is_none_when_a_large_one_would_have_been_found(
     asked: Make,
 ) -> None:
     (peak,) = conclude(curve(asked, [0.4, 0.6, 0.5995])).runs[0].peaks
-    assert peak.overfitted == "no"
+    assert peak.fell == "no"
     (peak,) = conclude(curve(asked, [0.4, 0.6, 0.5995]), tolerance={"*": 0.0001}).runs[0].peaks
-    assert peak.overfitted == "cannot tell"
+    assert peak.fell == "cannot tell"
+    assert "statistically tied" in peak.detail
+
+
+@pytest.mark.parametrize(
+    ("losses", "overfitting", "clause"),
+    [
+        ((1.2, 0.9), "yes", "; overfitting: the training loss kept falling, 1.2 to 0.9"),
+        ((1.2, 2.4), "no", "; not overfitting: the training loss did not keep falling"),
+        ((1.2, None), "cannot tell", ""),
+    ],
+    ids=["falls", "rises", "unknown"],
+)
+def test_a_fall_is_overfitting_only_where_the_training_loss_falls(
+    asked: Make, losses: tuple[float | None, ...], overfitting: str, clause: str
+) -> None:
+    first, peak, last = curve(asked, [0.4, 0.6, 0.5])
+    peak, last = (
+        replace(each, facts={"train_loss": loss})
+        for each, loss in zip((peak, last), losses, strict=True)
+    )
+    (found,) = conclude([first, peak, last]).runs[0].peaks
+    assert (found.fell, found.overfitting) == ("yes", overfitting)
+    assert ("overfitting" in found.detail) == bool(clause)
+    assert clause in found.detail
 
 
 # Stopping
@@ -150,21 +177,26 @@ def test_a_small_fall_is_no_overfitting_when_a_large_one_would_have_been_seen(
 def test_a_run_that_still_gains_goes_on(asked: Make) -> None:
     conclusions = conclude(curve(asked, [0.3, 0.4, 0.5, 0.55, 0.6]))
     assert stop(conclusions) == ("no", "checkpoint-500")
-    assert "go on" in conclusions.sentences[0]
+    assert conclusions.sentences[0].startswith(
+        "run: continue training: real@1 improved by 20.00 pp in the last 3 checkpoints"
+    )
+    assert "recommended so far: checkpoint-500 (epoch 5)" in conclusions.sentences[0]
 
 
 def test_a_run_that_stands_still_stops(asked: Make) -> None:
     conclusions = conclude(curve(asked, [0.4, 0.6, 0.6, 0.5995, 0.6]))
     assert stop(conclusions) == ("yes", "checkpoint-200")
-    assert "n = 2,000 could have seen 1.00 %p" in conclusions.sentences[0]
+    assert "stop and keep checkpoint-200" in conclusions.sentences[0]
+    assert "MDE 1.24 pp at n = 2,000" in conclusions.sentences[0]
 
 
 def test_nobody_can_tell_when_a_gain_of_the_tolerance_would_not_be_seen(asked: Make) -> None:
     run = curve(asked, [0.4, 0.6, 0.6, 0.5995, 0.6])
     conclusions = conclude(run, tolerance={"real@1": 0.0005})
     assert stop(conclusions)[0] == "cannot tell"
-    assert "it can see a gain of" in conclusions.sentences[0]
-    assert "0.05 %p is what matters" in conclusions.sentences[0]
+    assert conclusions.sentences[0].startswith("run: recommended so far: checkpoint-200 (epoch 2)")
+    assert "whether to stop is open" in conclusions.sentences[0]
+    assert "MDE 0.34 pp at n = 2,000" in conclusions.sentences[0]
 
 
 def test_nor_after_three_checkpoints(asked: Make) -> None:
@@ -219,13 +251,45 @@ def test_the_later_of_two_results_of_one_checkpoint_counts(asked: Make) -> None:
     assert any("measured more than once" in note for note in conclusions.notes)
 
 
-def test_a_perplexity_is_never_best(asked: Make) -> None:
+def with_losses(asked: Make, values: list[float], better: bool | None) -> list[Measurement]:
+    """Equal outcomes, and a loss beside them whose errors are 0.01."""
     run = []
-    for each in curve(asked, [0.4, 0.5]):
+    for each, value in zip(curve(asked, [0.5] * len(values)), values, strict=True):
         (bench,) = each.benchmarks
-        perplexity = replace(bench.scores[0], metric="real_perplexity", value=9.0, share=False)
-        run.append(replace(each, benchmarks=(replace(bench, scores=(*bench.scores, perplexity)),)))
-    assert [best.metric for best in conclude(run).runs[0].best] == ["real@1"]
+        loss = Score("real_loss", value, N, N, 0.01, unit="nats", higher_is_better=better)
+        run.append(replace(each, benchmarks=(replace(bench, scores=(*bench.scores, loss)),)))
+    return run
+
+
+def test_where_less_is_better_the_lowest_is_best_and_a_rise_is_worse(asked: Make) -> None:
+    run = with_losses(asked, [3.0, 2.0, 1.5, 2.5], better=False)
+    (concluded,) = conclude(run, by="real_loss").runs
+    best = concluded.best[1]
+    assert (best.metric, best.best, best.alike) == ("real_loss", "checkpoint-300", ())
+    assert "real_loss is lowest at epoch 3 (checkpoint-300, 1.5000)" in best.detail
+    peak = concluded.peaks[1]
+    assert (peak.peak, peak.fell) == ("checkpoint-300", "yes")
+    assert "real_loss got worse by 1 nats from its lowest, checkpoint-300" in peak.detail
+    assert concluded.stopping is not None
+    assert (concluded.stopping.stop, concluded.stopping.best) == ("yes", "checkpoint-300")
+    falling = with_losses(asked, [3.0, 2.5, 2.0, 1.5, 1.0], better=False)
+    assert stop(conclude(falling, by="real_loss")) == ("no", "checkpoint-500")
+
+
+def test_two_runs_of_which_less_is_better(asked: Make) -> None:
+    left = with_losses(asked, [3.0, 2.0], better=False)
+    right = [replace(each, run="b") for each in with_losses(asked, [3.0, 2.5], better=False)]
+    rows = conclude([*left, *right]).compared
+    row = next(r for r in rows if (r.metric, r.at) == ("real_loss", "each one's best"))
+    assert row.differ == "yes"
+    assert row.detail.startswith("run beats b by 0.5 nats in real_loss")
+
+
+def test_a_metric_of_unknown_direction_is_never_best_and_a_note_says_so(asked: Make) -> None:
+    conclusions = conclude(with_losses(asked, [3.0, 2.0], better=None))
+    assert [best.metric for best in conclusions.runs[0].best] == ["real@1"]
+    (note,) = (n for n in conclusions.notes if "whether more is better is not known" in n)
+    assert note.endswith("real_loss")
 
 
 def test_weights_that_make_no_mean_are_refused(asked: Make) -> None:
@@ -258,7 +322,7 @@ def test_two_runs_are_compared_at_equal_epochs_and_each_ones_best(asked: Make) -
         "checkpoint-300",
         "checkpoint-400",
     )
-    assert "a beats b by 3.00 %p in real@1" in rows[-1].detail
+    assert "a beats b by 3.00 pp in real@1" in rows[-1].detail
 
 
 def test_very_many_curves_are_compared_at_their_last_common_epoch(
