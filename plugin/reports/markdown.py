@@ -11,6 +11,7 @@ from . import words
 from .conclusion import conclude, gated_verdicts
 from .flipped import FlipGroup, FlippedSample, flip_groups
 from .markdown_text import inline, shortened, table_line
+from .noise_table import NOISE_LEGEND, by_signal, noise_rows
 from .overview import Cell, Overview, Row, interval_text, overview, value_text
 from .sample_texts import response_text, sample_texts
 
@@ -64,6 +65,7 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
         count = len(others) - SENTENCES_SHOWN
         yield f"\n<details><summary>{count} more</summary>\n\n{rest}\n</details>\n"
     yield from _score_table(table)
+    yield from _noise(conclusions)
     if conclusions.mismatches:
         yield _mismatches(conclusions)
     for note in (*conclusions.notes, *_noise_notes(results)):
@@ -89,7 +91,7 @@ def _score_table(table: Overview) -> Iterator[str]:
 
 
 def _cells(row: Row, epochs: bool, compared: bool) -> Iterator[str]:
-    recommended = f"<br>recommended by {', '.join(row.recommended)}" if row.recommended else ""
+    recommended = f"<br>recommended by {inline(row.recommended)}" if row.recommended else ""
     yield inline(row.label) + recommended
     if epochs:
         epoch = row.measurement.epoch
@@ -140,6 +142,20 @@ def _mismatches(conclusions: Conclusions) -> str:
             table_line([name, words.percent(wrong.printed), words.percent(wrong.computed)])
         )
     return "\n".join([*lines, "\n</details>\n\n"])
+
+
+def _noise(conclusions: Conclusions) -> Iterator[str]:
+    """The step-to-step noise of each run that has enough checkpoints for it."""
+    for run in conclusions.runs:
+        known = {each.metric: each for each in run.noise if each.step is not None}
+        if not known:
+            continue
+        of = f" of {run.run}" if run.run else ""
+        lines = [f"\n<details><summary>{inline(f'Step-to-step noise{of}')}</summary>\n"]
+        header, *rows = noise_rows(run, [known[m] for m in by_signal(run, list(known))])
+        lines += [table_line(header), "|---|---|--:|--:|--:|--:|"]
+        lines += [table_line(map(inline, cells)) for cells in rows]
+        yield "\n".join([*lines, f"\n{NOISE_LEGEND}.\n\n</details>\n\n"])
 
 
 def _folded(group: FlipGroup) -> str:

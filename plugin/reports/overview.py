@@ -22,7 +22,7 @@ class Cell:
         metric: name, such as `real@1`, or the composite's.
         score: what was measured; None where it was not.
         verdict: the comparison with the baseline; None without one.
-        best: whether it is the highest of its run, of several checkpoints.
+        best: whether it is the best of its run, of several checkpoints.
     """
 
     metric: str
@@ -39,15 +39,15 @@ class Row:
         measurement: what was measured of it.
         label: its name, with its run's before it where there are several runs.
         cells: one for each metric of the overview.
-        recommended: metrics by which it is the earliest one that is as good as the best; empty
-            where its run has no other checkpoint.
+        recommended: the metric by which it is the recommended one of its run; empty for the
+            others, and where its run has no other checkpoint.
         measured: the same checkpoint in the summary of its run; None for other origins.
     """
 
     measurement: Measurement
     label: str
     cells: tuple[Cell, ...]
-    recommended: tuple[str, ...]
+    recommended: str
     measured: CheckpointResult | None
 
 
@@ -56,7 +56,8 @@ class Overview:
     """Every checkpoint of every run, in the runs' order.
 
     Attributes:
-        metrics: headline metrics in the order they were first met, the composite last.
+        metrics: headline metrics in the order they were first met, the composite or the average
+            last.
         rows: one for each checkpoint.
     """
 
@@ -84,16 +85,17 @@ def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
         for measurement in run.measurements:
             found = known.get((measurement.source, measurement.name))
             cells = tuple(_cell(run, measurement, metric, found) for metric in metrics)
-            recommended = _recommended(run, measurement)
+            recommended = run.by if measurement.name == run.recommended else ""
             label = checkpoint_label(conclusions, run.run, measurement.name)
             rows.append(Row(measurement, label, cells, recommended, found))
     return Overview(metrics, tuple(rows))
 
 
 def headline_metrics(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Metrics of the primary protocols, each once, then the composite if any checkpoint has one."""
+    """Metrics of the primary protocols, each once, then the composite or the average if any."""
     composites = [m.composite for m in measurements if m.composite is not None]
     names = [composite.metric for composite in composites if composite.value is not None]
+    names += [m.average.metric for m in measurements if m.average is not None]
     metrics = [s.metric for m in measurements for b in m.primary_benchmarks() for s in b.scores]
     return tuple(dict.fromkeys([metric for metric in metrics if metric not in names] + names))
 
@@ -146,9 +148,3 @@ def _cell(
         next((verdict for verdict in verdicts if verdict.metric == metric), None),
         len(run.measurements) > 1 and best.get(metric) == measurement.name,
     )
-
-
-def _recommended(run: RunConclusions, measurement: Measurement) -> tuple[str, ...]:
-    if len(run.measurements) < 2:
-        return ()
-    return tuple(best.metric for best in run.best if best.recommended == measurement.name)

@@ -83,7 +83,7 @@ def terminal_lines(
     lines: list[Line] = []
     shown = summary.checkpoints
     if conclusions is not None:
-        lines += [*_together(summary, conclusions), Line("")]
+        lines += [*_together(summary, conclusions, columns, verbose=verbose), Line("")]
         if not verbose:
             shown = tuple(filter(_needs_a_look, shown))
     for checkpoint in shown:
@@ -100,7 +100,9 @@ def terminal_lines(
     return [*lines, Line(conclusion.text, markup)]
 
 
-def _together(summary: Summary, conclusions: Conclusions) -> Iterator[Line]:
+def _together(
+    summary: Summary, conclusions: Conclusions, columns: int, *, verbose: bool
+) -> Iterator[Line]:
     """The table of the checkpoints and what is concluded of them."""
     from .curve_table import curve_lines
 
@@ -109,7 +111,7 @@ def _together(summary: Summary, conclusions: Conclusions) -> Iterator[Line]:
     seconds = sum(c.seconds for c in several)
     answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
     yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
-    yield from map(Line, curve_lines(conclusions))
+    yield from map(Line, curve_lines(conclusions, columns=columns, verbose=verbose))
     yield from map(Line, words.noise_floors_together(summary))
 
 

@@ -56,7 +56,7 @@ def bar_svg(bar: Bar, extent: tuple[float, float]) -> str:
 
     figures = bar.comparison
     zero, end = at(0.0), at(figures.difference)
-    kind = "lower" if figures.difference < 0 else "higher"
+    kind = "lower" if figures.improvement < 0 else "higher"
     parts = [
         '<svg class="bar" viewBox="0 0 200 20" preserveAspectRatio="none" aria-hidden="true">',
         f'<rect class="{kind}" x="{min(zero, end):.1f}" y="5" '
@@ -102,10 +102,12 @@ def described(chart: CurveChart) -> str:
     told = []
     for curve in chart.curves:
         first, last = curve.points[0], curve.points[-1]
-        top = max(curve.points, key=lambda point: point.value)
+        less = chart.higher_is_better is False
+        best, word = (min, "lowest") if less else (max, "highest")
+        top = best(curve.points, key=lambda point: point.value)
         told.append(
             f"{curve.run or 'The run'}: {value_text(first.value, chart.share)} at {first.name}, "
-            f"highest {value_text(top.value, chart.share)} at {top.name}, "
+            f"{word} {value_text(top.value, chart.share)} at {top.name}, "
             f"{value_text(last.value, chart.share)} at {last.name}."
         )
     return " ".join(told)

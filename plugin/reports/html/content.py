@@ -11,6 +11,7 @@ from ...results import Summary
 from ...scores.score import Score
 from .. import words
 from ..conclusion import Level, conclude, gated_verdicts
+from ..noise_table import by_signal, noise_rows
 from ..overview import Cell, Overview, interval_text, value_text
 from ..plots.series import bar_charts, curve_charts
 from .charts import bar_svg, curve_svg, legend_svg, number
@@ -111,7 +112,7 @@ def score_rows(overview: Overview) -> tuple[tuple[str, ...], tuple[ScoreRow, ...
         rows.append(
             ScoreRow(
                 row.label,
-                words.listed(row.recommended, most=len(row.recommended)),
+                row.recommended,
                 "; ".join(reasons),
                 tuple(told),
                 tuple(_score_cell(cell) for cell in row.cells),
@@ -149,8 +150,8 @@ def bar_figures(overview: Overview, conclusions: Conclusions) -> tuple[Figure, .
             (
                 bar_svg(bar, chart.extent),
                 bar.name,
-                words.points(bar.comparison.difference),
-                words.points_interval(bar.comparison.interval),
+                words.points(bar.comparison.difference, bar.comparison.unit),
+                words.points_interval(bar.comparison.interval, bar.comparison.unit),
                 _probability(bar.p_value),
                 bar.told,
             )
@@ -169,6 +170,22 @@ def run_details(run: RunConclusions) -> tuple[str, ...]:
     return tuple(detail for detail in details if detail)
 
 
+def noise_tables(
+    conclusions: Conclusions,
+) -> tuple[tuple[str, tuple[tuple[str, ...], ...], str], ...]:
+    """`(run, rows with the header first, why there is no noise)` of each run with curves."""
+    found = []
+    for run in conclusions.runs:
+        if len(run.measurements) < 2 or not run.noise:
+            continue
+        named = {each.metric: each for each in run.noise}
+        order = by_signal(run, list(named))
+        reasons = dict.fromkeys(each.reason for each in run.noise if each.step is None)
+        rows = tuple(noise_rows(run, [named[metric] for metric in order]))
+        found.append((run.run, rows, "; ".join(reasons)))
+    return tuple(found)
+
+
 def compared_runs(conclusions: Conclusions) -> tuple[tuple[str, ...], ...]:
     """Rows of the table of runs side by side."""
     return tuple(
@@ -177,11 +194,12 @@ def compared_runs(conclusions: Conclusions) -> tuple[tuple[str, ...], ...]:
             f"{pair.left} ({pair.left_checkpoint})",
             f"{pair.right} ({pair.right_checkpoint})",
             pair.at,
-            words.points(pair.comparison.difference if pair.comparison else None),
-            words.points_interval(pair.comparison.interval if pair.comparison else None),
+            words.points(figures.difference, figures.unit) if figures else words.MISSING,
+            words.points_interval(figures.interval, figures.unit) if figures else words.MISSING,
             pair.differ,
         )
         for pair in conclusions.compared
+        for figures in (pair.comparison,)
     )
 
 

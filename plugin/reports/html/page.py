@@ -16,6 +16,7 @@ from ...curves.conclusions import Conclusions
 from ...errors import CkptbenchError
 from ...origins.result import Result
 from ..flipped import flip_groups
+from ..noise_table import NOISE_LEGEND
 from ..overview import overview
 from . import content
 from .embedded import ROWS, embedded_flips, script_json
@@ -52,6 +53,8 @@ def html_report(results: Sequence[Result], conclusions: Conclusions) -> str:
         compared=table.compared,
         weights=weights,
         curves=content.curve_figures(conclusions),
+        noise=content.noise_tables(conclusions),
+        noise_legend=NOISE_LEGEND,
         bars=content.bar_figures(table, conclusions),
         pairs=content.compared_runs(conclusions),
         mismatches=conclusions.mismatches,

@@ -45,20 +45,21 @@ class CurveChart:
 
     Attributes:
         axis: what x is, the same for every curve.
-        share: whether values are fractions, shown in per cent; of other numbers, such as a
-            perplexity, lower is better.
+        share: whether values are fractions, shown in per cent.
+        higher_is_better: None where that is not known.
     """
 
     metric: str
     axis: Axis
     curves: tuple[Curve, ...]
     share: bool = True
+    higher_is_better: bool | None = True
 
     @property
     def title(self) -> str:
         """What is drawn, in a few words."""
         told = f"{self.metric} by {self.axis}"
-        return told if self.share else f"{told}, lower is better"
+        return f"{told}, lower is better" if self.higher_is_better is False else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,9 @@ def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
             shown = tuple(curve for curve in curves if curve.points)
             scores = [m.score(metric) for run in runs for m in run.measurements]
             share = all(score.share for score in scores if score is not None)
-            charts.append(CurveChart(metric, axis, shown, share))
+            ways = {s.higher_is_better for s in scores if s is not None}
+            better = ways.pop() if len(ways) == 1 else None
+            charts.append(CurveChart(metric, axis, shown, share, better))
     return tuple(charts)
 
 

@@ -68,40 +68,43 @@ def test_a_composite_that_rounding_explains_is_none_of_them(conclusions: Conclus
 
 def test_peak_at_3_epochs(conclusions: Conclusions) -> None:
     (best,) = (each for each in run(conclusions, SHORT).best if each.metric == "real@1")
-    assert (best.best, best.recommended) == ("checkpoint-390", "checkpoint-65")
+    assert (best.best, best.earliest) == ("checkpoint-390", "checkpoint-65")
     assert len(best.alike) == 10
-    sentence = said(conclusions, SHORT, "real@1 peaks at epoch 3")
-    assert "n = 2,400 cannot tell it from 10 of the 10 others" in sentence
-    assert "checkpoint-65 (epoch 0.5), differs by -0.46 %p [-3.14, +2.22], p = 0.7370" in sentence
+    sentence = said(conclusions, SHORT, "real@1 is highest at epoch 3")
+    assert "statistically tied with all 10 others at n = 2,400" in sentence
+    assert "checkpoint-65 (epoch 0.5), -0.46 pp [-3.17, +2.25], p = 0.7458" in sentence
 
 
 def test_half_an_epoch_is_already_best(conclusions: Conclusions) -> None:
-    sentence = said(conclusions, LONG, "real@1 is already best at epoch 0.5")
-    assert "n = 3,200 cannot tell it from 8 of the 8 others" in sentence
-    assert "differs by -0.09 %p [-2.42, +2.24], p = 0.9397" in sentence
+    sentence = said(conclusions, LONG, "real@1 is highest at the first checkpoint, epoch 0.5")
+    assert "statistically tied with all 8 others at n = 3,200" in sentence
+    assert "-0.09 pp [-2.45, +2.27], p = 0.9486" in sentence
 
 
-def test_overfits_by_1_37_points(conclusions: Conclusions) -> None:
+def test_a_fall_by_1_37_points(conclusions: Conclusions) -> None:
     (peak,) = (each for each in run(conclusions, SHORT).peaks if each.metric == "real@1")
-    assert peak.overfitted == "cannot tell"
+    assert (peak.fell, peak.overfitting) == ("cannot tell", "cannot tell")
     assert peak.comparison is not None
     assert peak.comparison.kind == "unpaired"
     assert peak.comparison.difference == pytest.approx(-0.0137)
-    sentence = said(conclusions, SHORT, "real@1 overfits by 1.37 %p", "checkpoint-655 (epoch 5)")
-    assert "n = 2,400 cannot tell (-1.37 %p [-4.06, +1.32], p = 0.3186" in sentence
-    assert "it can see a fall of 5.01 %p" in sentence
+    sentence = said(conclusions, SHORT, "real@1 at the last, checkpoint-655 (epoch 5)")
+    assert "is statistically tied with its highest, checkpoint-390 (epoch 3)" in sentence
+    assert "-1.37 pp [-4.09, +1.35], p = 0.3222" in sentence
+    assert "MDE 5.07 pp at n = 2,400" in sentence
 
 
 def test_1536_beats_2048_by_0_73_points(conclusions: Conclusions) -> None:
-    sentence = said(conclusions, f"{SHORT} beats {LONG} by 0.73 %p in real@1")
-    assert "n = 2,400 and 3,200 cannot tell (+0.73 %p [-1.78, +3.24], p = 0.5690" in sentence
+    sentence = said(conclusions, f"{SHORT} and {LONG} are statistically tied in real@1")
+    assert "+0.73 pp [-1.81, +3.26], p = 0.5698" in sentence
+    assert "at n = 2,400 and 3,200" in sentence
 
 
 def test_the_lengths_are_told_as_one_family_whoever_names_the_runs(
     published: tuple[Measurement, ...],
 ) -> None:
     named = [replace(each, run=f"{each.run} {each.seq_len}") for each in published]
-    assert said(conclude(named), "mlm_v2 1536 beats mlm_v2 2048 by 0.73 %p in real@1")
+    mlm = [each for each in named if each.run.startswith("mlm_v2")]
+    assert said(conclude(mlm), "mlm_v2 1536 and mlm_v2 2048 are statistically tied in real@1")
 
 
 def test_a_hundred_times_the_samples_would_have_supported_all_of_them(
@@ -120,15 +123,15 @@ def test_a_hundred_times_the_samples_would_have_supported_all_of_them(
         return replace(each, benchmarks=benchmarks)
 
     conclusions = conclude([larger(each) for each in published if each.run == "mlm_v2"])
-    assert "supported" in said(conclusions, "real@1 peaks at epoch 3")
-    assert "supported" in said(conclusions, "real@1 overfits by 1.37 %p")
-    assert "supported" in said(conclusions, "by 0.73 %p in real@1")
+    assert "significantly better" in said(conclusions, "real@1 is highest at epoch 3")
+    assert said(conclusions, "real@1 fell by 1.37 pp")
+    assert said(conclusions, f"{SHORT} beats {LONG} by 0.73 pp in real@1")
     # 0.09 %p lie between the first two at 2048: not even n = 320,000 tells those apart.
-    at_2048 = said(conclusions, "real@1 is already best at epoch 0.5")
-    assert "n = 320,000 cannot tell it from 1 of the 8 others" in at_2048
+    at_2048 = said(conclusions, "real@1 is highest at the first checkpoint")
+    assert "statistically tied with 1 of the 8 others at n = 320,000" in at_2048
 
 
-def test_of_112_differences_from_a_best_two_are_told_apart(conclusions: Conclusions) -> None:
+def test_of_112_differences_from_a_best_one_is_told_apart(conclusions: Conclusions) -> None:
     told = {
         (each.run, best.metric, rival.name)
         for each in conclusions.runs
@@ -136,14 +139,14 @@ def test_of_112_differences_from_a_best_two_are_told_apart(conclusions: Conclusi
         for rival in best.rivals
         if rival.distinguishable
     }
-    assert told == {
-        ("combined (seq_len 1536)", metric, "checkpoint-396") for metric in ("real@1", "score")
-    }
+    assert told == {("combined (seq_len 1536)", "real@1", "checkpoint-396")}
 
 
 def test_training_may_go_on_or_not_nobody_can_tell(conclusions: Conclusions) -> None:
     assert {each.stopping.stop for each in conclusions.runs if each.stopping} == {"cannot tell"}
-    assert "it can see a gain of" in said(conclusions, SHORT, "cannot tell whether to stop")
+    sentence = said(conclusions, SHORT, "whether to stop is open")
+    assert "recommended so far: checkpoint-195 (epoch 1.5), highest score" in sentence
+    assert "MDE 3.62 pp" in sentence
 
 
 def test_equal_epochs_are_put_side_by_side(conclusions: Conclusions) -> None:
@@ -172,7 +175,8 @@ def test_without_the_n_of_a_part_the_composite_is_untested_and_real_1_decides(
         return replace(each, benchmarks=(real, replace(lambada, scores=scores)))
 
     conclusions = conclude([without_lambadas_n(each) for each in published])
-    assert "not tested: lambada has no standard error" in said(conclusions, SHORT, "score peaks")
-    assert "cannot tell (-0.61 %p, not tested" in said(conclusions, SHORT, "score overfits")
-    assert "in real@1" in said(conclusions, SHORT, "cannot tell whether to stop")
-    assert said(conclusions, f"{SHORT} beats {LONG} by 0.73 %p in real@1")
+    assert "not tested: lambada has no standard error" in said(conclusions, SHORT, "score is hi")
+    sentence = said(conclusions, SHORT, "score at the last", "differs by -0.61 pp")
+    assert "not tested, no standard error" in sentence
+    assert "highest real@1" in said(conclusions, SHORT, "whether to stop is open")
+    assert said(conclusions, f"{SHORT} and {LONG} are statistically tied in real@1")
