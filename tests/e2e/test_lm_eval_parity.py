@@ -97,7 +97,10 @@ def test_a_share_of_the_documents_and_other_examples(ours: Any, theirs: Any) -> 
 
 
 def test_bits_per_byte_are_of_the_likelihoods_that_lm_eval_logs(ours: Any, theirs: Any) -> None:
-    """The choice that is right, and the whole text; lm-eval's own numbers know nothing of them."""
+    """The choice that is right, and the whole text; lm-eval's own numbers know nothing of them.
+
+    Ours are rounded to 0.01 nats a token.
+    """
     run, logged = ours("as-it-likes"), theirs(1)["samples"]
     scores = NUMBERS.scored(run)
     for task in ("tiny_signs", "tiny_numbers"):
@@ -108,13 +111,13 @@ def test_bits_per_byte_are_of_the_likelihoods_that_lm_eval_logs(ours: Any, their
             logprob = document["resps"][gold][0][0]
             bits.append(-logprob / math.log(2) / len(continuation.encode()))
         found = scores[f"{task} gold_bits_per_byte,none"][0]
-        assert found == pytest.approx(sum(bits) / len(bits), rel=1e-5)
+        assert found == pytest.approx(sum(bits) / len(bits), abs=0.005)
     texts = [
         -document["resps"][0][0] / math.log(2) / len(document["arguments"][0][0].encode())
         for document in logged["tiny_text"]
     ]
     found = scores["tiny_text gold_bits_per_byte,none"][0]
-    assert found == pytest.approx(sum(texts) / len(texts), rel=1e-5)
+    assert found == pytest.approx(sum(texts) / len(texts), abs=0.005)
     assert "tiny_return gold_bits_per_byte,none" not in scores
     assert all("gold" not in key for values in NUMBERS.stated(run).values() for key in values)
 

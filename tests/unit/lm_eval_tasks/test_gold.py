@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, log
 from types import SimpleNamespace
 from typing import Any
@@ -10,19 +11,28 @@ import pytest
 
 from ckptbench.fixtures.lm_eval_tasks.benchmarks import reducer_of
 from ckptbench.fixtures.lm_eval_tasks.gold import gold_bits_per_byte, has_gold, right_requests
+from ckptbench.samples import Likelihood, SeveralAnswers
 
 CHOICES = ("yes", "no", "한국")
 
 
-def instance(continuation: str, logprob: float, kind: str = "loglikelihood") -> Any:
+def instance(
+    continuation: str, logprob: float, kind: str = "loglikelihood", repeats: int = 1
+) -> Any:
     rolling = kind == "loglikelihood_rolling"
     return SimpleNamespace(
         request_type=kind,
         doc={},
         doc_id=0,
         args=(continuation,) if rolling else ("Question?", continuation),
-        resps=[logprob if rolling else (logprob, False)],
+        repeats=repeats,
+        answers=[Likelihood(logprob, False, 1)] * repeats,
     )
+
+
+def bits(task: Any, instances: Sequence[Any]) -> float | None:
+    answers = tuple(answer for each in instances for answer in each.answers)
+    return gold_bits_per_byte(task, instances, SeveralAnswers(answers))
 
 
 def choice_task(gold: Any, *, context: Any = "", **more: Any) -> Any:
@@ -50,16 +60,12 @@ def test_the_right_choice_is_the_one_the_task_names(gold: Any, places: tuple[int
 
 def test_its_bytes_are_those_of_the_continuation_with_its_delimiter() -> None:
     task = choice_task(2)
-    assert gold_bits_per_byte(task, task.instances) == pytest.approx(
-        12 / 7
-    )  # a space, two of three
+    assert bits(task, task.instances) == pytest.approx(12 / 7, abs=0.003)  # a space, two of three
 
 
 def test_of_several_right_choices_the_likeliest_by_byte_counts() -> None:
     task = choice_task([1, 2])
-    assert gold_bits_per_byte(task, task.instances) == pytest.approx(
-        12 / 7
-    )  # not 8 bits of 3 bytes
+    assert bits(task, task.instances) == pytest.approx(12 / 7, abs=0.003)  # not 8 bits of 3 bytes
 
 
 def test_with_several_contexts_the_text_names_the_right_one() -> None:
@@ -76,20 +82,27 @@ def test_unconditional_requests_behind_the_choices_are_passed_over() -> None:
 def test_a_single_continuation_or_text_is_the_answer(kind: str) -> None:
     only = instance(" four", -5 * log(2), kind)
     task = SimpleNamespace(OUTPUT_TYPE=kind, instances=[only])
-    assert gold_bits_per_byte(task, [only]) == pytest.approx(1.0)
+    assert bits(task, [only]) == pytest.approx(1.0, abs=0.003)
     assert right_requests(task, [only, only]) == ()
+
+
+def test_a_request_that_repeats_has_its_answers_behind_each_other() -> None:
+    first = instance(" yes", -8 * log(2), repeats=2)
+    task = choice_task(1)
+    task.instances[0] = first
+    assert bits(task, task.instances) == pytest.approx(8 / 3, abs=0.003)
 
 
 def test_generated_answers_have_none() -> None:
     task = SimpleNamespace(OUTPUT_TYPE="generate_until", instances=[instance("", 0.0)])
     assert not has_gold(task)
-    assert gold_bits_per_byte(task, task.instances) is None
+    assert bits(task, task.instances) is None
 
 
 def test_an_impossible_answer_has_none() -> None:
     only = instance(" four", -inf)
     task = SimpleNamespace(OUTPUT_TYPE="loglikelihood", instances=[only])
-    assert gold_bits_per_byte(task, [only]) is None
+    assert bits(task, [only]) is None
 
 
 def test_it_is_shown_beside_the_tasks_metrics_and_gated_on_request_only() -> None:
@@ -105,5 +118,5 @@ def test_it_is_shown_beside_the_tasks_metrics_and_gated_on_request_only() -> Non
     assert reducer.decides == "acc,none"
     kinds = reducer.kinds("quiz")
     assert kinds["quiz acc,none"].gated
-    bits = kinds["quiz gold_bits_per_byte,none"]
-    assert (bits.unit, bits.higher_is_better, bits.gated) == ("bits_per_byte", False, False)
+    own = kinds["quiz gold_bits_per_byte,none"]
+    assert (own.unit, own.higher_is_better, own.gated) == ("bits_per_byte", False, False)
