@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test servers measure lint types clean
+.PHONY: help venv bench test servers measure simulate lint types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (
 
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
 	$(BIN)/python tests/bench/items.py $(ARGS)
+
+simulate: $(READY)  ## simulate what intervals and verdicts promise (minutes)
+	$(BIN)/python tests/bench/coverage.py
 
 lint: $(READY)  ## check style and formatting
 	$(BIN)/ruff check .
