@@ -12,7 +12,7 @@ from ..errors import CkptbenchError, nearest
 
 if TYPE_CHECKING:
     from ..curves.measurement import BenchmarkMeasurement, Measurement
-    from ..gate.planning import FlipsRow, Passes, Shares, Target
+    from ..gate.plan_tables import FlipsRow, Passes, Shares, Target
     from ..origins.result import Result
     from ..scores.score import Score
 
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         0.
     """
-    from ..gate.planning import Target
+    from ..gate.plan_tables import Target
 
     if arguments.drop <= arguments.tolerance:
         raise CkptbenchError(
@@ -192,7 +192,7 @@ def _of_metric(
     score: Score,
     second: Measurement | None,
 ) -> _Planned:
-    from ..gate.planning import Shares, design_effect
+    from ..gate.plan_tables import Shares, design_effect
     from ..origins.plannable import column_of, noise_floor, passes_of, seen_flips
 
     title = f"{score.metric} ({benchmark.protocol or 'no protocol stated'})"
@@ -230,7 +230,7 @@ _WHY_GRADED = "and only pass@k with the trials of pass@1 beside it is planned"
 def _of_flips(
     target: Target, title: str, flips: list[tuple[float, str]], held: Shares | None
 ) -> _Planned:
-    from ..gate.planning import by_flips
+    from ..gate.plan_tables import by_flips
     from ..reports.columns import aligned
 
     rows = by_flips(target, flips, held)
@@ -255,7 +255,7 @@ def _of_trials(
     benchmark: BenchmarkMeasurement,
     second: Measurement | None,
 ) -> _Planned:
-    from ..gate.planning import by_trials
+    from ..gate.plan_tables import by_trials
     from ..origins.plannable import changed_of
     from ..reports.columns import aligned
 

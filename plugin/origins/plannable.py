@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import isfinite
 
 from ..curves.measurement import BenchmarkMeasurement, Measurement
-from ..gate.planning import Passes, changed_beside_the_draw, trials_of
+from ..gate.plan_tables import Passes, changed_beside_the_draw, trials_of
 from ..scores.score import Score
 from .result import Result
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...atomic import atomic_write_bytes, atomic_write_text
-from ...gate.planning import FlipsRow, Shares, Target, mde_curve
+from ...gate.plan_tables import FlipsRow, Shares, Target, mde_curve
 from .figures import COLOURS, DASHES, drawn, matplotlib_set, plain
 
 # Numbers of samples that are looked at for each factor of ten, from ten on.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ckptbench.cli import main
-from ckptbench.gate.planning import Shares, Target, by_flips
+from ckptbench.gate.plan_tables import Shares, Target, by_flips
 from ckptbench.scores.reducers import PassAtK
 from ckptbench.store import RunStore
 

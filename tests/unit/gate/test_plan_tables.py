@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ckptbench.gate.permutation_test import mcnemar, sign_flip_test
-from ckptbench.gate.planning import (
+from ckptbench.gate.plan_tables import (
     Passes,
     Shares,
     Target,
