@@ -20,7 +20,6 @@ from .unpaired_test import UnpairedShares, share_error, welch_degrees
 POWER = 0.8
 # Halvings of an interval: the answer is right to a 10,000th of the largest drop.
 _HALVINGS = 15
-_MOST_SAMPLES = 2**27
 # Of flips in the same cluster, where hardly any have been seen.
 _CORRELATION = 0.25
 
@@ -50,7 +49,7 @@ def paired_shares_mde(
     """
 
     def found(drop: float) -> float:
-        lost, won = _lost_and_won(drop, flips, baseline)
+        lost, won = lost_and_won(drop, flips, baseline)
         return power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance)
 
     return _smallest(found, tolerance, baseline, power)
@@ -91,7 +90,7 @@ def clustered_shares_mde(
     share = flips / n
 
     def found(drop: float) -> float:
-        lost, won = _lost_and_won(drop, share, baseline)
+        lost, won = lost_and_won(drop, share, baseline)
         both = lost + won
         units = n / (effect + (size - 1) * drop**2 / both)
         moved = correlation * both + (1 - correlation) * (1 - (1 - both) ** size)
@@ -292,76 +291,7 @@ def unpaired_shares_mde(
     return _smallest(found, tolerance, then, power)
 
 
-def samples_needed(
-    drop: float,
-    *,
-    flips: float,
-    alpha: float,
-    tolerance: float,
-    baseline: float | None = None,
-    design_effect: float = 1.0,
-    power: float = POWER,
-) -> int | None:
-    """The samples with which a true drop of 0/1 outcomes is found: `paired_shares_mde` inverted.
-
-    Power rises with n in small steps up and down, since counts are whole. So the number returned
-    is one from which on, for the next twentieth, the power stays within a hundredth of what is
-    wanted.
-
-    Args:
-        drop: true drop, as a share.
-        flips: share of samples that flip when nothing has changed.
-        alpha, tolerance, power: as in `paired_shares_mde`.
-        baseline: the baseline's share, for what can be lost and won at all; None if not known.
-        design_effect: of the clusters: n samples are worth n / design_effect single ones.
-
-    Returns:
-        Samples, or None where no number of them finds it: a drop within the tolerance, or one
-        larger than the baseline's share.
-    """
-    if not tolerance < drop <= (1.0 if baseline is None else baseline):
-        return None
-    lost, won = _lost_and_won(drop, flips, baseline)
-
-    def found(n: int) -> float:
-        return power_of_losses(n / design_effect, lost, won, alpha=alpha, tolerance=tolerance)
-
-    return _fewest(found, power)
-
-
-def clusters_needed(
-    drop: float,
-    *,
-    variance: float,
-    unit: float,
-    alpha: float,
-    tolerance: float,
-    baseline: float = 1.0,
-    power: float = POWER,
-) -> int | None:
-    """The problems with which a true drop of a graded metric is found: `graded_mde` inverted.
-
-    Args:
-        drop: true drop, as a share.
-        variance: mean square of the problems' differences when nothing has changed; with t
-            trials a problem on either side, pass@1 has `2 mean(p (1 - p)) / t` of sampling.
-        unit: value of a problem that is lost, `sum v^2 / sum v` of the baseline's values.
-        alpha, tolerance, power: as in `paired_shares_mde`.
-        baseline: the baseline's mean.
-
-    Returns:
-        Problems, or None as in `samples_needed`.
-    """
-    if not tolerance < drop <= baseline:
-        return None
-
-    def found(n: int) -> float:
-        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
-
-    return _fewest(found, power)
-
-
-def _lost_and_won(drop: float, flips: float, baseline: float | None) -> tuple[float, float]:
+def lost_and_won(drop: float, flips: float, baseline: float | None) -> tuple[float, float]:
     """Probabilities that a sample is lost and won; no more can be lost than the baseline has."""
     lost = (max(flips, drop) + drop) / 2
     if baseline is not None:
@@ -384,27 +314,6 @@ def _smallest(
         else:
             high = middle
     return high
-
-
-def _fewest(found: Callable[[int], float], power: float) -> int | None:
-    """The fewest n with the power, by doubling and bisection; None above 2^27."""
-    high = 1
-    while found(high) < power:
-        high *= 2
-        if high > _MOST_SAMPLES:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if found(middle) < power else (low, middle)
-    while True:
-        ahead = [high + max(i, i * high // 100) for i in range(1, 6)]
-        short = [n for n in ahead if found(n) < power - 0.01]
-        if not short:
-            return high
-        high = short[-1] + 1
-        while found(high) < power:
-            high += 1
 
 
 def detectable_drop(

@@ -147,7 +147,7 @@ def _labels(passed: int, now_trials: int, then_trials: int, *, k: int, problems:
     )
     ways = special.binom(now_trials, now) * special.binom(then_trials, passed - now)
     values, inverse = np.unique(np.round(differences, 12), return_inverse=True)
-    probabilities = np.bincount(inverse, weights=ways / ways.sum())
+    probabilities = np.bincount(inverse, weights=ways / ways.sum()).astype(np.float64)
     return _Labels(values, probabilities, problems)
 
 

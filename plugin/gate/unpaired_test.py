@@ -54,9 +54,9 @@ def unpaired_shares_test(now: float, now_n: float, then: float, then_n: float) -
     if now_n < 1 or then_n < 1:
         raise ValueError(f"a share needs at least one sample, not {now_n} and {then_n}")
     a, b = int(now_n), int(then_n)
-    worse = _p_of_lower(now, a, then, b)
+    worse = p_of_lower(now, a, then, b)
     # Of misses instead of passes the question is the same with the sign turned.
-    better = _p_of_lower(1 - now, a, 1 - then, b)
+    better = p_of_lower(1 - now, a, 1 - then, b)
     return PValues(worse, better, min(1.0, 2 * min(worse, better)))
 
 
@@ -120,8 +120,11 @@ def share_error(value: float, n: float) -> float:
     return sqrt(max(plain, added * (1 - added) / (n + 2)))
 
 
-def _p_of_lower(now: float, now_n: int, then: float, then_n: int) -> float:
-    """The p-value of `now` being lower than `then`."""
+def p_of_lower(now: float, now_n: int, then: float, then_n: int) -> float:
+    """The one-sided p of `unpaired_shares_test`: is `now` lower than `then`?
+
+    Shares of whole numbers of samples; the passes need not be whole.
+    """
     from scipy import special  # type: ignore[import-untyped]
 
     seen = float(_score(np.array(now * now_n), now_n, np.array(then * then_n), then_n))
@@ -223,7 +226,7 @@ class UnpairedShares:
         guess = int(_largest_extreme(critical, now_n, baseline, then_n)[0])
 
         def significant(count: int) -> bool:
-            return _p_of_lower(count / now_n, now_n, then, then_n) <= alpha
+            return p_of_lower(count / now_n, now_n, then, then_n) <= alpha
 
         # The normal quantile is close for all but the smallest n: look beside it first.
         last, first, step = -1, min(guess + 2, now_n + 1), 1
