@@ -16,7 +16,8 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.noise import Noise
 from ..scores.noise_parts import draw_variance, noise_of_passes, variance_of_pass_at_k
 from ..scores.reducers import estimate_pass_at_k
-from .mde import clusters_needed, loss_mde, paired_shares_mde, samples_needed
+from .mde import loss_mde, paired_shares_mde
+from .planning import clusters_needed, samples_needed
 
 _MOST_TRIALS = 1000
 

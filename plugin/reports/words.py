@@ -191,12 +191,13 @@ def noise_floors_together(summary: Summary) -> tuple[str, ...]:
             by_protocol.setdefault(result.protocol, []).append(counts)
     told = []
     for protocol, counts in by_protocol.items():
-        most, of = max(counts, key=lambda each: each[0] / max(1, each[1]))
-        flipped, samples = map(sum, zip(*counts, strict=True))
+        worst = max(counts, key=lambda each: each[0] / max(1, each[1]))
+        flipped = sum(each for each, _ in counts)
+        samples = sum(each for _, each in counts)
         told.append(
             f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
             f"{counted(len(counts), 'checkpoint')} flipped when asked again, at most "
-            f"{count(most)} of {count(of)} in one of them"
+            f"{count(worst[0])} of {count(worst[1])} in one of them"
         )
     return tuple(told)
 
