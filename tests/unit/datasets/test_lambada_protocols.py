@@ -71,3 +71,33 @@ def test_choice_covers_rows_that_have_a_candidate() -> None:
     assert CHOICE.covers(BOTH)
     assert not CHOICE.covers(RAIN)
     assert MLM_WHOLE_WORD.covers(RAIN)
+
+
+def test_the_right_answer_is_the_text_that_is_scored() -> None:
+    """For its bits per byte: with what stands behind the blank, or the space before the word."""
+    assert MLM_WHOLE_WORD.answer is not None
+    assert MLM_WHOLE_WORD.answer(RAIN) == "우산"
+    assert CHOICE.answer is not None
+    assert CHOICE.answer(BOTH) == "우산을"
+    assert GREEDY.answer is not None
+    assert GREEDY.answer(Sample("w-1", {"text": "She had no  umbrella"})) == " umbrella"
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("_", "우산"),
+        ("비를 막는 것은 _", "우산"),
+        ("_,\n그리고", "우산,"),
+        ("_이다. 비", "우산이다."),
+    ],
+)
+def test_a_choice_is_scored_up_to_the_next_white_space(text: str, form: str) -> None:
+    sample = Sample("r", {"text": text, "answer": "우산", "candidate": "양산"})
+    assert CHOICE.answer is not None
+    assert CHOICE.answer(sample) == form
+
+
+@pytest.mark.parametrize("protocol", [MLM_WHOLE_WORD, CHOICE], ids=lambda p: p.way)
+def test_the_likelihood_of_a_masked_word_is_asked_for(protocol: Protocol) -> None:
+    assert protocol.ask(BOTH, Asking()).likelihood

@@ -152,3 +152,12 @@ def test_what_is_no_answer_stays_as_it_is(response: Skipped | Failed) -> None:
 )
 def test_a_noun_is_what_kiwi_begins_with_a_noun(word: str, noun: bool) -> None:
     assert morphology.is_noun(word) is noun
+
+
+def test_whole_word_alone_scores_the_noun_itself() -> None:
+    """Elsewhere any entry that spells it counts: there is no one likelihood."""
+    assert [p.name for p in PROTOCOLS if p.answer is not None] == ["real/whole-word"]
+    assert WHOLE_WORD.answer is not None
+    assert WHOLE_WORD.answer(SAMPLE) == "사과"
+    wanted = {p.name: p.ask(SAMPLE, Asking(top=5)).likelihood for p in PROTOCOLS}
+    assert wanted == {"real/whole-word": True, "real/single-mask": False, "real/origin": False}

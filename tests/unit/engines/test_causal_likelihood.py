@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench import Failed, Likelihood, LogLikelihood, Skipped
+from ckptbench import Failed, Likelihood, LogLikelihood, Skipped, rounding
 from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
 
 Load = Callable[..., Any]
@@ -107,6 +107,28 @@ def test_the_batch_changes_nothing(batch_tokens: Any, load_causal: Load) -> None
         assert isinstance(wanted, Likelihood)
         assert got.logprob == pytest.approx(wanted.logprob, abs=1e-4)
         assert got.greedy == wanted.greedy
+        assert got.answer_logprob == wanted.answer_logprob
+
+
+def test_a_text_at_the_edge_of_its_rounding_is_scored_again_alone(
+    load_causal: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load_causal("llama")
+    pair = ("def add(a, b):\n", "    return a + b")
+    ((_, first),) = CausalLMEngine(loaded).answer([LogLikelihood(*pair)])
+    assert isinstance(first, Likelihood)
+    engine = CausalLMEngine(loaded)
+    rows: list[int] = []
+    loaded.model.register_forward_pre_hook(
+        lambda module, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True
+    )
+    dict(engine.answer([LogLikelihood(*pair)] * 6))
+    assert rows == [6]
+    # The steps are so long that the text lies 10.5 of them below nothing.
+    monkeypatch.setattr(rounding, "STEP", -first.logprob / first.tokens / 10.5)
+    rows.clear()
+    dict(engine.answer([LogLikelihood(*pair)] * 6))
+    assert rows == [6, 1, 1, 1, 1, 1, 1]
 
 
 def test_logits_that_are_not_finite_fail_that_text_alone(load_causal: Load) -> None:

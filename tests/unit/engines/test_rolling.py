@@ -79,7 +79,7 @@ def test_a_window_that_fails_fails_its_text_once_and_no_other() -> None:
     sums = Sums(2)
     texts = sums.scored(0, [([0, 1, 2], 2), ([1, 2, 3], 1)]) + sums.scored(1, [([0, 5], 1)])
     assert [text.index for text in texts] == [2, 3, 4]
-    assert texts[0] == Scored(2, [0, 1, 2], 2)
+    assert texts[0] == Scored(2, [0, 1, 2], 2, part=True)
     broken = Failed("NaN logits")
     given = [(2, broken), (4, Likelihood(-1.0, True, 1)), (3, Likelihood(-2.0, True, 1))]
     assert list(sums.collect(given)) == [(0, broken), (1, Likelihood(-1.0, False, 1))]

@@ -15,7 +15,7 @@ from ckptbench.origins.read import read
 from ckptbench.origins.run_folder import read_run, sample_heads, samples_path
 from ckptbench.scores import registry
 from ckptbench.scores.fold import fold
-from ckptbench.scores.reducers import FirstChoice, Mean, Named, PassAtK
+from ckptbench.scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK
 
 MakeRun = Callable[..., Path]
 HIT, LATE, MISS = (1.0, 1.0), (0.0, 1.0), (0.0, 0.0)
@@ -82,6 +82,18 @@ def test_samples_are_read_anew_each_time_one_after_the_other(folder: Path) -> No
             {"arc acc,none": 1.0, "arc acc_norm,none": 0.0},
         ),
         (FirstChoice(), "lambada/greedy", [(1.0, -0.5)], {"lambada@1": 1.0}),
+        (
+            FirstChoice(bits_per_byte=True),
+            "lambada/greedy",
+            [(1.0, -0.5, 0.25)],
+            {"lambada@1": 1.0, "lambada_bits_per_byte": 0.25},
+        ),
+        (
+            TopK((1, 5), bits_per_byte=True),
+            "real/whole-word",
+            [(0.0, 1.0, 2.5)],
+            {"real@1": 0.0, "real@5": 1.0, "real_bits_per_byte": 2.5},
+        ),
     ],
 )
 def test_every_reducer_is_known_by_the_names_of_its_metrics(
