@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test servers simulate measure lint types clean
+.PHONY: help venv bench test servers measure simulate lint types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -53,6 +53,7 @@ servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (
 	PYTHON=$(BIN)/python tests/extended/servers.sh $(SERVERS)
 
 simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/metrics.md (minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/coverage.py
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/gate_power.py $(ARGS)
 
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .gate.baseline import (
@@ -349,7 +349,13 @@ class _Checkpoint:
 
     def _made_composite(self) -> Score | None:
         gated = [bench for bench in self.measured if bench.primary]
-        parts = {score.metric: score for bench in gated for score in bench.scores}
+        parts = {
+            score.metric: replace(score, value=None, reason=bench.incomplete)
+            if bench.incomplete
+            else score
+            for bench in gated
+            for score in bench.scores
+        }
         if parts.keys().isdisjoint(DEFAULT_WEIGHTS):
             return None
         return composite(parts, DEFAULT_WEIGHTS, [bench.table for bench in gated])

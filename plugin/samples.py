@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .errors import CkptbenchError
+from .rounding import rounded
 
 JSON = Any
 
@@ -101,7 +102,8 @@ class Filled:
         rank: place of the asked word among the candidates, from 1; None when it is not there.
         masks: how many masks the word was given.
         answer_logprob: natural-log probability of the asked word, of an option with what follows
-            it, summed over its masks; None when it was not asked for or is no finite number.
+            it, summed over its masks and rounded (see `rounding`); None when it was not asked for
+            or is no finite number.
     """
 
     candidates: tuple[str, ...]
@@ -211,9 +213,9 @@ class Likelihood:
     tokens: int
 
     @property
-    def answer_logprob(self) -> float:
-        """`logprob`, under the name that every response with a likelihood has it by."""
-        return self.logprob
+    def answer_logprob(self) -> float | None:
+        """`logprob` as metrics of single answers take it, rounded; None when it is not finite."""
+        return rounded(self.logprob, self.tokens)
 
     def within(self, k: int) -> bool:
         """Whether the continuation is the model's first choice; further places are not known.

@@ -176,7 +176,8 @@ def _conclusions(compared: SideBySide) -> Iterator[str]:
                 if verdict.word == word and task.gated:
                     place = task.protocol or task.benchmark
                     named = "" if verdict.metric.startswith(place) else f"{place} "
-                    yield f"{word}: {named}{verdict.metric}: {verdict.detail}"
+                    remark = f"; {verdict.remark}" if verdict.remark else ""
+                    yield f"{word}: {named}{verdict.metric}: {verdict.detail}{remark}"
     yield from (f"missing: {v.metric}: {v.detail}" for v in compared.missing)
     for side, metrics in (("before", compared.only_before), ("after", compared.only_after)):
         if metrics:

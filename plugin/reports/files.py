@@ -135,7 +135,7 @@ def sample_line(
 
 
 def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
-    """The flat object that sweeps and plots read; null for what was not measured.
+    """The flat object that sweeps and plots read; null for what was not measured completely.
 
     `coref_samples` counts the samples Real@K is computed over; scores are fractions.
     """
@@ -241,6 +241,7 @@ def _primary(checkpoint: CheckpointResult, benchmark: str) -> BenchmarkResult | 
 
 
 def _value(result: BenchmarkResult | None, metric: str) -> float | None:
-    scores = result.scores if result else ()
+    # A score of some of the samples would look like one of all.
+    scores = result.scores if result and result.coverage.complete else ()
     value: float | None = next((as_json(s.value) for s in scores if s.metric == metric), None)
     return value

@@ -129,7 +129,11 @@ def _ours(members: list[BenchmarkResult]) -> dict[str, JSON]:
         "versions": {task: result.protocol for task, result in by_task.items()},
         "n-shot": dict.fromkeys(by_task, 0),
         "higher_is_better": {
-            task: {score.metric: score.share for score in result.scores}
+            task: {
+                score.metric: score.higher_is_better
+                for score in result.scores
+                if score.higher_is_better is not None
+            }
             for task, result in by_task.items()
         },
         "n-samples": {
@@ -142,10 +146,12 @@ def _ours(members: list[BenchmarkResult]) -> dict[str, JSON]:
 
 def _scores(task: str, result: BenchmarkResult) -> dict[str, JSON]:
     found: dict[str, JSON] = {"alias": task, "sample_len": result.coverage.scored}
+    complete = result.coverage.complete
     for score in result.scores:
         metric, _, key = score.metric.rpartition(" ")[2].partition(",")
         key = key or NO_FILTER
-        error = as_json(score.standard_error)
-        found[f"{metric},{key}"] = as_json(score.value)
+        # A score of some of the samples would look like one of all.
+        error = as_json(score.standard_error) if complete else None
+        found[f"{metric},{key}"] = as_json(score.value) if complete else None
         found[f"{metric}_stderr,{key}"] = "N/A" if error is None else error
     return found

@@ -235,6 +235,9 @@ def unbounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     transformation"); of each bound the outer one. Surprisal is skewed, and the t interval alone
     has a coverage of 0.87 for n = 28 values of a gamma distribution of shape 1/4.
 
+    The reach is made wider by 1 + 1/g: with few clusters the rare large values are often not among
+    those seen (coverage 0.924 without it where jumps make a tenth of n = 28 differences).
+
     With T = (m - mu) / SE and a = skewness / sqrt(g), `T + a T^2 / 3 + a^2 T^3 / 27 + a / 6` is
     nearly normal, whatever the skewness, and is solved for mu in closed form.
 
@@ -257,6 +260,7 @@ def unbounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     quantile = t_quantile(g - 1)
     upper = _hall_inverse(quantile, skewness / sqrt(g))
     lower = _hall_inverse(-quantile, skewness / sqrt(g))
+    errors = errors * (1 + 1 / g)
     low = means - errors * np.maximum(upper, quantile)
     return low, means - errors * np.minimum(lower, -quantile)
 
@@ -265,8 +269,8 @@ def _squared_error(sums: Floats, sizes: Floats, means: Floats) -> Floats:
     """`[...]`: the square of `cluster_standard_error`, from the sums of clusters `[..., g]`."""
     deviations = sums - sizes * means[..., None]
     g = len(sizes)
-    squares: Floats = (deviations**2).sum(axis=-1) * (g / (g - 1)) / sizes.sum() ** 2
-    return squares
+    squared: Floats = (deviations**2).sum(axis=-1) * (g / (g - 1)) / sizes.sum() ** 2
+    return squared
 
 
 def _beta_interval(

@@ -149,7 +149,8 @@ def main() -> None:
     """Print both tables and the cost."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=5, help="of the measurement of cost")
-    parser.add_argument("--limit", type=int, default=400, help="samples at most")
+    parser.add_argument("--limit", type=int, default=300, help="samples at most")
+    parser.add_argument("--timed", type=int, default=100, help="samples of that measurement")
     parser.add_argument("--real-data", type=Path, help="a file of Real@K samples instead")
     arguments = parser.parse_args()
     models, data = (Path(os.environ[f"CKPTBENCH_{name}"]) for name in ("MODELS", "DATA"))
@@ -163,7 +164,7 @@ def main() -> None:
     by_step = {step: _measured(each, kept) for step, each in filled.items()}
     _print_values(by_step)
     _print_needed(by_step)
-    ratio = _cost(engines[CHECKPOINTS[2]], kept, arguments.turns)
+    ratio = _cost(engines[CHECKPOINTS[2]], kept[: arguments.timed], arguments.turns)
     print(f"\nprocessor time with bits per byte: {ratio:.3f} of that without")
 
 

@@ -164,7 +164,7 @@ def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: P
         GITHUB_RUN_ID="7",
         GITHUB_STEP_SUMMARY=str(page),
     ).expect(0)
-    assert page.read_text("utf-8").startswith("## ckptbench\n\n**unchanged")
+    assert page.read_text("utf-8").startswith("## ckptbench\n\n**identical")
     assert (teams_folder.path / "results/ci-7/summary.json").exists()
     assert (teams_folder.path / "junit.xml").exists()
 

@@ -79,7 +79,10 @@ def assert_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """
     assert found.keys() == wanted.keys() != set()
     for name, (value, error) in wanted.items():
-        if name.startswith(f"{TEXT} "):
+        if name.endswith("gold_bits_per_byte,none"):
+            # Rounded, so alike but for documents at the edge between two values.
+            assert found[name] == (pytest.approx(value, abs=1e-3), pytest.approx(error, abs=1e-3))
+        elif name.startswith(f"{TEXT} "):
             assert (found[name][1], error) == (None, None)
             assert log_sum(name, found[name][0]) == pytest.approx(log_sum(name, value), rel=1e-7)
         else:

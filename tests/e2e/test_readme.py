@@ -58,12 +58,12 @@ def test_every_command_of_the_readme_runs(readers_folder: Any) -> None:
         assert f"\n{written}\n" in f"\n{commands}"
         commands = commands.replace(f"{written}\n", f"{run}\n")
     output = readers_folder.run(f"set -x\n{commands}").expect(0)
-    assert "unchanged: 3 metrics compared with benchmarks/baselines/demo-mlm.json" in output
+    assert "identical: 3 metrics compared with benchmarks/baselines/demo-mlm.json" in output
     for metric in ("pass@1", "pass@5"):
         (value,) = re.findall(rf"^ +{metric} +(\d+\.\d+)%", output, re.MULTILINE)
         assert 0 < float(value) < 100
     assert "best.json was written" in output
-    assert "unchanged: 3 metrics compared with best.json" in output
+    assert "identical: 3 metrics compared with best.json" in output
     assert '"checkpoint": "checkpoint-700"' in output
 
 

@@ -23,6 +23,7 @@ OTHERS = {
     "build",
     "checkpoint-a",
     "checkpoint-b",
+    "common",
     "csv",
     "dataset",
     "drop",

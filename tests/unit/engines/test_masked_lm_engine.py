@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.engines import preparation
+from ckptbench import rounding
 from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
-from ckptbench.fixtures.engines.preparation import ANSWER_STEP
+from ckptbench.rounding import STEP, rounded
 from ckptbench.samples import (
     Failed,
     Filled,
@@ -188,8 +188,8 @@ def test_the_asked_words_likelihood_is_the_chain_over_its_own_tokens(
     request = ask(word, left, right, beam=beam, top=1, likelihood=True)
     response = filled(MaskedLMEngine(loaded), request)
     chain = plain.chain(plain.ids(left), plain.ids(word), plain.ids(right))
-    assert response.answer_logprob == pytest.approx(chain, abs=ANSWER_STEP / 2 + 1e-4)
-    assert response.answer_logprob == pytest.approx(round(response.answer_logprob, 2), abs=1e-9)
+    assert response.answer_logprob == pytest.approx(chain, abs=STEP * response.masks / 2 + 1e-4)
+    assert response.answer_logprob == rounded(response.answer_logprob, response.masks)
 
 
 def test_scoring_the_word_changes_nothing_else(load: Load) -> None:
@@ -231,7 +231,7 @@ def test_the_likelihood_of_an_option_is_that_of_its_form(load: Load) -> None:
     response = filled(MaskedLMEngine(loaded), request)
     assert response.rank is not None
     of_option = response.logprobs[response.rank - 1]
-    assert response.answer_logprob == pytest.approx(of_option, abs=ANSWER_STEP / 2 + 1e-6)
+    assert response.answer_logprob == rounded(of_option, response.masks)
 
 
 def test_one_mask_for_any_word_has_no_likelihood_of_it(load: Load) -> None:
@@ -249,7 +249,7 @@ def test_a_likelihood_at_the_edge_of_its_rounding_is_made_again_in_fp64(
     left, right = "오래된 ", " 골목에는 국수 가게가 많다"
     chain = plain.chain(plain.ids(left), plain.ids("시장"), plain.ids(right))
     # chain + far is 10.5 steps below nothing: an edge between two multiples.
-    monkeypatch.setattr(preparation, "ANSWER_STEP", -(chain + far) / 10.5)
+    monkeypatch.setattr(rounding, "STEP", -(chain + far) / 10.5)
     engine = MaskedLMEngine(loaded)
     request = ask("시장", left, right, likelihood=True, beam=1, top=1)
     assert engine._exact is None

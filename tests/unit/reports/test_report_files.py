@@ -23,8 +23,9 @@ from ckptbench.reports.files import (
     write_samples,
 )
 from ckptbench.reports.json_report import json_report_part
+from ckptbench.reports.lm_eval_shape import task_results
 from ckptbench.reports.plain import as_json, one_line
-from ckptbench.results import CompositeResult, Summary
+from ckptbench.results import CompositeResult, Coverage, Summary
 from ckptbench.samples import Filled
 from ckptbench.store import PlannedItem, encode
 
@@ -108,6 +109,21 @@ def test_what_was_not_measured_is_null(make: SimpleNamespace) -> None:
         "step": None,
         "epoch": None,
     }
+
+
+def test_a_score_of_some_of_the_samples_is_null(make: SimpleNamespace) -> None:
+    """A partial score would look like one of all samples."""
+    partly = make.result(
+        "real/whole-word",
+        make.score("real@1", 0.5, n=197),
+        coverage=Coverage(planned=200, scored=197, errors=3),
+    )
+    checkpoint = make.checkpoint(partly, make.result("lambada/x", make.score("lambada@1", 0.4)))
+    found = eval_results(checkpoint)
+    assert (found["real1"], found["lambada_top1"]) == (None, 0.4)
+    content = task_results(make.summary(checkpoint), checkpoint, "real")
+    assert content["results"]["real"]["real@1,none"] is None
+    assert content["results"]["real"]["real@1_stderr,none"] == "N/A"
 
 
 def test_a_benchmark_file_has_the_shape_of_lm_evals(make: SimpleNamespace, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ckptbench.scores import Score, first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.fold import TrialValue, fold, tabulate, trials_per_sample
@@ -80,29 +81,35 @@ def test_no_trials_make_an_empty_table_and_scores_without_a_value() -> None:
 # fold
 
 
-def test_independent_0_1_samples_have_wilsons_interval() -> None:
+def test_independent_0_1_samples_have_the_interval_of_their_share() -> None:
     (score,) = fold(table([1.0] * 72 + [0.0] * 92))
-    assert (score.n, score.clusters, score.method) == (164, 164, "wilson")
+    assert (score.n, score.clusters, score.method) == (164, 164, "korn-graubard")
     assert score.value == pytest.approx(72 / 164)
     assert score.standard_error == pytest.approx(0.0389, abs=5e-5)
-    assert score.interval == pytest.approx((0.3653, 0.5155), abs=5e-5)
+    assert score.interval == pytest.approx((0.3612, 0.5192), abs=5e-5)
 
 
-def test_clustered_samples_have_the_t_interval_of_their_clusters() -> None:
+def test_clustered_samples_have_the_error_and_the_interval_of_their_clusters() -> None:
     (score,) = fold(table([1, 1, 0, 1, 0, 0, 1, 0], "aabbccdd"))
     # Mean 0.5, cluster deviations 1, 0, -1, 0: 4/3 * 2 = 2.667.
-    assert (score.n, score.clusters, score.method) == (8, 4, "cluster-t")
+    assert (score.n, score.clusters, score.method) == (8, 4, "korn-graubard")
     assert score.standard_error == pytest.approx((8 / 3) ** 0.5 / 8)
-    # t of 3 degrees of freedom is 3.1824; the interval would leave 0 and 1 and is kept inside.
-    reach = 3.1824 * (8 / 3) ** 0.5 / 8
-    assert score.interval == pytest.approx((max(0, 0.5 - reach), min(1, 0.5 + reach)), abs=1e-4)
+    # v = 4 * 2.667 / 64 = 1/6, so 4 * (4/4 + 1/4) / (4/6 + 1/4) = 5.45 samples.
+    assert score.interval == pytest.approx(as_if_of(0.5, 60 / 11, clusters=4))
 
 
-def test_graded_independent_samples_have_the_t_interval() -> None:
+def as_if_of(share: float, samples: float, clusters: int) -> tuple[float, float]:
+    n = samples * (1.959964 / stats.t(clusters - 1).ppf(0.975)) ** 2
+    low = stats.beta(share * n, (1 - share) * n + 1).ppf(0.025) if share else 0.0
+    high = stats.beta(share * n + 1, (1 - share) * n).ppf(0.975) if share < 1 else 1.0
+    return low, high
+
+
+def test_graded_samples_have_the_same_kind_of_interval() -> None:
     (score,) = fold(table([0.2, 0.4, 0.9]))
-    assert score.method == "cluster-t"
-    assert score.interval is not None
-    assert (score.interval[0], score.interval[1]) == (0.0, 1.0)
+    assert score.method == "korn-graubard"
+    # s2 = 0.13 and m (1-m) = 0.25: 3 * (3/4 + 1/4) / (0.39 + 1/4) = 4.69 samples.
+    assert score.interval == pytest.approx(as_if_of(0.5, 3 / 0.64, clusters=3))
 
 
 def test_what_is_no_share_is_not_kept_within_0_and_1() -> None:
@@ -113,9 +120,9 @@ def test_what_is_no_share_is_not_kept_within_0_and_1() -> None:
 
 def test_clusters_that_all_agree_do_not_claim_certainty() -> None:
     (score,) = fold(table([1.0] * 6, "aabbcc"))
-    assert (score.value, score.standard_error, score.method) == (1.0, 0.0, "wilson")
+    assert (score.value, score.standard_error, score.method) == (1.0, 0.0, "korn-graubard")
     # As wide as that of three independent samples.
-    assert score.interval == pytest.approx((0.4385, 1.0), abs=1e-4)
+    assert score.interval == pytest.approx(as_if_of(1.0, 3, clusters=3))
 
 
 def test_one_cluster_has_a_value_and_says_why_it_has_no_error() -> None:
@@ -124,10 +131,16 @@ def test_one_cluster_has_a_value_and_says_why_it_has_no_error() -> None:
     assert score.reason == "one cluster has no standard error"
 
 
-def test_one_sample_has_wilsons_interval_but_no_error() -> None:
+def test_one_sample_has_neither_error_nor_interval() -> None:
     (score,) = fold(table([1.0]))
-    assert score.standard_error is None
-    assert score.interval == pytest.approx((0.2065, 1.0), abs=1e-4)
+    assert (score.standard_error, score.interval, score.method) == (None, None, "")
+    assert score.reason == "one cluster has no standard error"
+
+
+def test_values_without_bounds_that_all_agree_say_why_there_is_no_interval() -> None:
+    (score,) = fold(table([7.0] * 5))
+    assert (score.value, score.interval) == (7.0, None)
+    assert score.reason == "the values are all alike, which says nothing of them"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -158,13 +171,14 @@ def test_its_interval_is_the_one_of_the_logarithm() -> None:
     _, got = fold(table)
     plain = SampleValues(("m",), table.samples, table.clusters, table.values[:, 1:])
     (of_mean,) = fold(plain)
+    assert of_mean.method == "hall-t"
     assert got.value is not None
     assert got.interval is not None
     assert of_mean.interval is not None
     assert got.interval == pytest.approx(tuple(exp(-x) for x in reversed(of_mean.interval)))
     assert 0 < got.interval[0] < got.value < got.interval[1]
     assert got.standard_error == pytest.approx(got.value * of_mean.standard_error)
-    assert got.method == "log-cluster-t"
+    assert got.method == "log-hall-t"
 
 
 def test_certain_words_have_the_perplexity_1_and_impossible_ones_none() -> None:

@@ -174,7 +174,7 @@ def test_they_stand_behind_the_perplexity() -> None:
     )
     assert value_names(reducer, "lambada") == ("lambada@1", "log_likelihood", "bits_per_byte")
     observed = reducer.observe(Likelihood(-4 * log(2), False, 2), " abc")
-    assert observed == pytest.approx((-4 * log(2), 1.0))
+    assert observed == (-4 * log(2), pytest.approx(1.0, abs=0.004))  # rounded to 0.02 nats
     assert set(kinds_of(reducer, "lambada")) == {"lambada_perplexity", "lambada_bits_per_byte"}
     assert reducer.reduce([]) == (None, None, None)
     assert reducer_of(spec_of(reducer)) == reducer

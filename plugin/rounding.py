@@ -1,0 +1,40 @@
+"""Log probabilities of answers, rounded so that they do not hang on the batch they were made in.
+
+A batch of another shape adds up in another order and moves log probabilities in their last digits.
+A word's log probability is therefore rounded to a hundredth of a nat for each of its tokens, far
+below what one sample differs from another by. Engines that promise answers that do not depend on
+the batch make those again, alone or more exactly, that lie at the edge between two values.
+"""
+
+from __future__ import annotations
+
+from math import floor, inf, isfinite
+
+# Nats for each token.
+STEP = 0.01
+
+
+def rounded(logprob: float, tokens: int) -> float | None:
+    """A log probability as a multiple of `STEP x tokens`; None when it is no finite number.
+
+    Args:
+        logprob: natural-log probability, summed over the tokens.
+        tokens: how many tokens it was summed over.
+    """
+    if not isfinite(logprob) or tokens < 1:
+        return None
+    step = STEP * tokens
+    # The second rounding takes off what binary fractions add.
+    return round(floor(logprob / step + 0.5) * step, 6)
+
+
+def rounding_gap(logprob: float, tokens: int) -> float:
+    """How far a log probability is from where it would be rounded otherwise, in nats a token.
+
+    Returns:
+        Infinity where nothing is rounded.
+    """
+    if not isfinite(logprob) or tokens < 1:
+        return inf
+    steps = logprob / (STEP * tokens)
+    return abs(steps - floor(steps) - 0.5) * STEP
