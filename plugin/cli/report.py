@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
 from ..errors import CkptbenchError
@@ -23,7 +24,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     """Add the command and its options."""
     report = commands.add_parser(
         "report",
-        help="what measured checkpoints say together: best, peak, overfitting, runs compared",
+        help="what measured checkpoints say together: best, falls, noise, runs compared",
         description="Read results of any origin and conclude: a table a run, the best checkpoint "
         "and those that cannot be told from it, the peak against the last, runs side by side.",
         epilog=_EXAMPLES,
@@ -58,6 +59,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="FORMAT[,...]",
         help="files to write: html, md, text (default html,md)",
     )
+    report.add_argument(
+        "-v", "--verbose", action="store_true", help="every metric and what is concluded of it"
+    )
     report.add_argument("-o", "--output", type=Path, metavar="DIR", help="write files there")
     report.set_defaults(run=run)
 
@@ -83,8 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
         tolerance=arguments.tolerance,
         weights=arguments.weights,
     )
-    lines = [*curve_lines(conclusions), *(f"note: {note}" for note in notes_of(results))]
-    print("\n".join(lines))
+    notes = [f"note: {note}" for note in notes_of(results)]
+    columns = shutil.get_terminal_size((100, 24)).columns
+    shown = curve_lines(conclusions, columns=columns, verbose=arguments.verbose)
+    print("\n".join([*shown, *notes]))
+    lines = [*curve_lines(conclusions, verbose=True), *notes]
     if arguments.output is not None:
         _write(results, conclusions, lines, arguments.output, arguments.format or ("html", "md"))
     return 0

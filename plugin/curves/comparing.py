@@ -22,6 +22,8 @@ from .sides import held_of, measured_of
 _ROUNDING = 1e-9
 # A change of so many tolerances must be found before a comparison says that nothing changed.
 _TOLERANCES = 2.0
+# Clusters of which the t distribution is the normal one.
+_MANY = 10**9
 # The mean over tasks of each one's first metric, as a metric's name.
 AVERAGE = "average"
 
@@ -123,7 +125,7 @@ def compare(
         # By the standard errors alone: n is that of all tasks, of which the mean is no share.
         error = then.standard_error
         return compare_numbers(
-            replace(now, n=0), then.value, n=None, standard_error=error, terms=terms
+            replace(_with_error(now), n=0), then.value, n=None, standard_error=error, terms=terms
         )
     if metric == METRIC:
         return compare_composite(
@@ -148,8 +150,13 @@ def _owner(side: Measurement, metric: str) -> BenchmarkMeasurement | None:
 
 
 def _with_error(score: Score) -> Score:
-    """With the error of a proportion, where the source states none and n is known."""
-    return replace(score, standard_error=standard_error_of(score))
+    """With the error of a proportion, where the source states none and n is known.
+
+    A stated error without any n has unknown degrees of freedom: it is taken as exact, as that of
+    a baseline without n is, and not as if it were estimated from two samples.
+    """
+    clusters = score.clusters or _MANY
+    return replace(score, standard_error=standard_error_of(score), clusters=clusters)
 
 
 def _parts(

@@ -9,7 +9,7 @@ from ..reports.words import count, listed
 from ..scores.composite import METRIC
 from .comparing import AVERAGE
 from .composites import BOUND
-from .conclusions import RunConclusions, RunsCompared
+from .conclusions import Best, RunConclusions, RunsCompared
 from .measurement import Measurement
 from .taking_part import LeftOut
 
@@ -37,7 +37,7 @@ def left_out_notes(left_out: Iterable[tuple[str, LeftOut]]) -> Iterator[str]:
         names.setdefault((run, tuple(of), reason), []).append(name)
     for (run, held, reason), those in names.items():
         what = _in_run(run, listed(those, _NAMES_SHOWN))
-        yield f"left out of {', '.join(held)}: {what}: {reason}"
+        yield f"left out of {listed(held, _NAMES_SHOWN)}: {what}: {reason}"
 
 
 def composite_notes(
@@ -91,32 +91,36 @@ def direction_notes(metrics: Sequence[str]) -> Iterator[str]:
 
 
 def partial_notes(runs: Sequence[RunConclusions]) -> Iterator[str]:
-    """Checkpoints of one run that were not asked the same samples."""
+    """Checkpoints of one run that were not asked the same samples, one note for several metrics."""
+    metrics: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for best in run.best:
-            if best.metric in (METRIC, AVERAGE):
-                continue
-            scores = {each.name: each.score(best.metric) for each in run.measurements}
-            held = {name: score.n for name, score in scores.items() if score is not None}
-            alien = [rival.name for rival in best.rivals if rival.comparison is None]
-            if alien:
-                yield (
-                    f"not compared with {_in_run(run.run, best.best)} in {best.metric}, for want "
-                    f"of a common sample: {listed(alien, _NAMES_SHOWN)}"
-                )
-            partly = [
-                f"{rival.name} ({count(figures.n)} of {count(most)})"
-                for rival in best.rivals
-                if (figures := rival.comparison) is not None
-                and figures.kind == "paired"
-                and figures.n is not None
-                and figures.n < (most := max(held[rival.name], held[best.best]))
-            ]
-            if partly:
-                yield (
-                    f"compared with {_in_run(run.run, best.best)} in {best.metric} over common "
-                    f"samples only: {listed(partly, _NAMES_SHOWN)}"
-                )
+            for before, after in _partial(run, best):
+                metrics.setdefault((before, after), []).append(best.metric)
+    for (before, after), names in metrics.items():
+        yield f"{before} in {listed(names, _NAMES_SHOWN)}{after}"
+
+
+def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
+    """What stands before and after the metric's name in a note."""
+    if best.metric in (METRIC, AVERAGE):
+        return
+    scores = {each.name: each.score(best.metric) for each in run.measurements}
+    held = {name: score.n for name, score in scores.items() if score is not None}
+    alien = [rival.name for rival in best.rivals if rival.comparison is None]
+    against = f"compared with {_in_run(run.run, best.best)}"
+    if alien:
+        yield f"not {against}", f", for want of a common sample: {listed(alien, _NAMES_SHOWN)}"
+    partly = [
+        f"{rival.name} ({count(figures.n)} of {count(most)})"
+        for rival in best.rivals
+        if (figures := rival.comparison) is not None
+        and figures.kind == "paired"
+        and figures.n is not None
+        and figures.n < (most := max(held[rival.name], held[best.best]))
+    ]
+    if partly:
+        yield against, f" over common samples only: {listed(partly, _NAMES_SHOWN)}"
 
 
 def _comparisons(

@@ -9,8 +9,8 @@ from .conclusions import Answer, PeakAndLast
 from .measurement import Measurement
 from .phrases import difference, evidence, figures, named, sensitivity, superlative, worsened
 
-# Names under which a checkpoint's facts hold the training loss of its step.
-TRAINING_LOSS = ("train_loss", "loss")
+# The fact that holds the training loss at a checkpoint's step.
+TRAINING_LOSS = "train_loss"
 # At least so much of the loss at the peak must the training loss have fallen: less is noise.
 _FALL = 0.01
 
@@ -70,11 +70,10 @@ def peak_and_last(
 
 def training_loss(measurement: Measurement) -> float | None:
     """The training loss that the source states of a checkpoint's step."""
-    for name in TRAINING_LOSS:
-        value = measurement.facts.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-    return None
+    value = measurement.facts.get(TRAINING_LOSS)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
 
 
 def _overfitting(peak: Measurement, last: Measurement) -> tuple[Answer, str]:

@@ -52,7 +52,8 @@ def other_details(conclusions: Conclusions) -> Iterator[str]:
     """What is concluded of the metrics that have no sentence of their own."""
     known = "\n".join(conclusions.sentences)
     for run in conclusions.runs:
-        details = [each.detail for each in (*run.best, *run.peaks)]
+        falls = [each for each in run.peaks if each.comparison is not None]
+        details = [each.detail for each in run.best] + [each.detail for each in falls]
         for detail in details:
             if detail not in known:
                 yield f"{run.run}: {detail}" if run.run else detail

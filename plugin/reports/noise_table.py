@@ -21,7 +21,8 @@ def by_signal(run: RunConclusions, metrics: Sequence[str]) -> tuple[str, ...]:
 def noise_rows(run: RunConclusions, noise: Sequence[Noise]) -> list[tuple[str, ...]]:
     """The cells of a table, the header first: metric, its best, and its noise beside its range."""
     best = {each.metric: each.best for each in run.best}
-    rows = [("metric", "best", "range", "step noise", "sampling error", "SNR")]
+    header = ("metric", "best", "range", "step noise", "sampling error", "SNR")
+    rows: list[tuple[str, ...]] = [header]
     for each in noise:
         rows.append(
             (

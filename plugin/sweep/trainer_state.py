@@ -20,7 +20,8 @@ class TrainerState:
         step: `global_step`.
         epoch: passes over the training data.
         facts: what was measured while training, by name: `val_loss` is the `eval_loss` of this
-            very step. That of an earlier one is another checkpoint's.
+            very step, because that of an earlier one is another checkpoint's; `train_loss` is the
+            last `loss` logged up to this step, which trainers log at steps of their own.
         fault: why the file could not be read; empty when it could, or when there is none.
     """
 
@@ -51,8 +52,21 @@ def read_trainer_state(checkpoint: Path) -> TrainerState:
     return TrainerState(
         step=int(step) if step is not None else None,
         epoch=_number(content.get("epoch")),
-        facts={"val_loss": stated[-1]} if stated else {},
+        facts={**({"val_loss": stated[-1]} if stated else {}), **_training_loss(history, step)},
     )
+
+
+def _training_loss(history: list[dict[str, Any]], step: float | None) -> dict[str, float]:
+    """`train_loss`, of the last entry with a `loss` up to the step; nothing without one."""
+    logged = [
+        (at, loss)
+        for entry in history
+        if (at := _number(entry.get("step"))) is not None
+        and (loss := _number(entry.get("loss"))) is not None
+        and step is not None
+        and at <= step
+    ]
+    return {"train_loss": max(logged, key=lambda pair: pair[0])[1]} if logged else {}
 
 
 def _entries(history: Any) -> list[dict[str, Any]]:

@@ -61,12 +61,12 @@ def test_the_best_is_the_one_before_the_training_went_too_far(run: RunConclusion
     assert [best.metric for best in run.best] == ["real@1", "real@5"]
     for best in run.best:
         assert best.best == BEST
-        assert not {EARLY, OVERTRAINED} & {best.recommended, *best.alike}
+        assert not {EARLY, OVERTRAINED} & {best.earliest, *best.alike}
 
 
-def test_the_last_is_called_overfitted_with_an_interval_without_zero(run: RunConclusions) -> None:
+def test_the_last_has_fallen_with_an_interval_without_zero(run: RunConclusions) -> None:
     for fall in run.peaks:
-        assert (fall.peak, fall.last, fall.overfitted) == (BEST, OVERTRAINED, "yes"), fall.metric
+        assert (fall.peak, fall.last, fall.fell) == (BEST, OVERTRAINED, "yes"), fall.metric
         assert fall.comparison is not None
         assert fall.comparison.kind == "paired"
         assert fall.comparison.interval is not None
@@ -83,4 +83,4 @@ def test_the_earliest_is_far_below(run: RunConclusions) -> None:
 
 def test_the_terminal_says_so(swept: tuple[str, Path]) -> None:
     assert BEST in swept[0]
-    assert "overfit" in swept[0]
+    assert "fell by" in swept[0]

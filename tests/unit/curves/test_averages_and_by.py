@@ -65,6 +65,10 @@ def test_several_tasks_without_a_composite_are_judged_by_their_average() -> None
     assert comparison is not None
     assert comparison.kind == "unpaired"
     assert comparison.standard_error == pytest.approx(np.sqrt(2 / 3) * 0.01)
+    # A stated error without n is taken as exact: the interval is the normal one.
+    assert comparison.interval is not None
+    width = comparison.interval[1] - comparison.interval[0]
+    assert width == pytest.approx(2 * 1.96 * np.sqrt(2 / 3) * 0.01, rel=1e-3)
     assert run.stopping is not None
     assert (run.stopping.metric, run.stopping.best) == ("average", "b")
 

@@ -367,6 +367,39 @@ def test_runs_under_two_protocols_are_not_compared_and_both_are_named(asked: Mak
     assert "real/whole-word and real/origin are two different measurements" in row.detail
 
 
+def test_equal_values_of_few_samples_are_not_called_equal(asked: Make) -> None:
+    outcomes = [1, 0] * 6
+    left, right = asked("a", outcomes, run="baseline"), asked("b", outcomes, run="critic")
+    (row,) = conclude([left, right]).compared
+    assert row.differ == "cannot tell"
+    assert row.detail.startswith("baseline and critic are statistically tied in real@1")
+    assert "+0.00 pp" in row.detail
+    assert "equal" not in row.detail.replace("equally", "")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_sentence_claims_and_denies(asked: Make, seed: int) -> None:
+    """Runs that rise, stand still and collapse, on many samples and on few."""
+    rng = np.random.default_rng(seed)
+    n = (40, 2_000)[seed % 2]
+    shares = (np.linspace(0.2, 0.7, 6), np.full(6, 0.5), np.array([0.3, 0.6, 0.6, 0.6, 0.4, 0.2]))
+    run = [
+        asked(f"checkpoint-{i}", rng.random(n) < share, step=100 * i, epoch=float(i))
+        for i, share in enumerate(shares[seed % 3], start=1)
+    ]
+    conclusions = conclude(run)
+    (concluded,) = conclusions.runs
+    for sentence in conclusions.sentences:
+        # One of these at most: a fall that was found, a tie, or that nothing changed.
+        claims = ("fell by", "at the last, checkpoint-6 (epoch 6), is statistically", "has held")
+        assert sum(claim in sentence for claim in claims) <= 1
+        assert "cannot tell" not in sentence
+        assert "overfit" not in sentence
+    assert f" {concluded.recommended} (" in conclusions.sentences[0]
+    assert concluded.stopping is not None
+    assert concluded.stopping.best == concluded.recommended == concluded.best[0].best
+
+
 def test_the_same_measurements_conclude_the_same(asked: Make) -> None:
     rng = np.random.default_rng(3)
     run = [asked(f"checkpoint-{i}", rng.random(300) < 0.5, size=3) for i in range(4)]

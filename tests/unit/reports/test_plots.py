@@ -141,10 +141,13 @@ def test_equal_values_without_intervals_can_be_drawn() -> None:
 
 def test_values_that_are_no_shares_are_not_shown_in_per_cent() -> None:
     points = curve("a", (1, 31.5, (30.0, 33.0)), (2, 24.25, (23.0, 25.0)))
-    chart = CurveChart("lambada_perplexity", "step", (points,), share=False)
+    chart = CurveChart("lambada_perplexity", "step", (points,), False, higher_is_better=False)
     text = curve_svg(chart, "c")
     assert "%" not in text
     assert "lower is better" in text
+    assert "lowest 24.250 at" in text
+    unknown = CurveChart("x", "step", (points,), share=False, higher_is_better=None)
+    assert "better" not in curve_svg(unknown, "c")
 
 
 def test_every_chart_becomes_an_svg_and_a_png(rising: Any, tmp_path: Path) -> None:

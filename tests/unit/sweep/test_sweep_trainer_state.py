@@ -27,12 +27,19 @@ def test_the_loss_of_this_very_step_is_the_validation_loss(tmp_path: Path) -> No
         {"step": 200, "eval_loss": 2.0},
     ]
     state = stated(tmp_path, {"global_step": 200, "log_history": history})
-    assert state.facts == {"val_loss": 2.0}
+    assert state.facts == {"val_loss": 2.0, "train_loss": 2.5}
 
 
 def test_the_loss_of_an_earlier_step_is_another_checkpoints(tmp_path: Path) -> None:
     history = [{"step": 100, "eval_loss": 2.25}]
     assert stated(tmp_path, {"global_step": 200, "log_history": history}).facts == {}
+
+
+def test_the_training_loss_is_the_last_one_logged_up_to_this_step(tmp_path: Path) -> None:
+    history = [{"step": 300, "loss": 1.0}, {"step": 150, "loss": 1.5}, {"step": 100, "loss": 2.5}]
+    found = stated(tmp_path, {"global_step": 200, "log_history": history})
+    assert found.facts == {"train_loss": 1.5}
+    assert stated(tmp_path, {"log_history": history}).facts == {}
 
 
 def test_a_file_and_a_folder_without_a_state_say_nothing(tmp_path: Path) -> None:
