@@ -83,7 +83,8 @@ def bounded_differences(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """
     n, g = sizes.sum(), len(sizes)
     added = (sizes @ sizes) / n
-    squares, fourths = (sums**2).sum(axis=-1), (sums**4).sum(axis=-1)
+    squared = sums * sums
+    squares, fourths = squared.sum(axis=-1), (squared * squared).sum(axis=-1)
     square = (fourths + _WEIGHT * added**4) / (squares + _WEIGHT * added**2)
     total = n + 2 * added
     means = sums.sum(axis=-1) / total

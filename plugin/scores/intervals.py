@@ -255,8 +255,9 @@ def unbounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     largest = np.abs(sums / sizes).max(axis=-1)
     errors = np.where(errors > _ROUNDING * largest, errors, 0.0)
     deviations = sums - sizes * means[..., None]
-    spread = np.sqrt((deviations**2).mean(axis=-1) * g / (g - 1))
-    skewness = (deviations**3).mean(axis=-1) / np.where(errors > 0, spread, np.inf) ** 3
+    squares = deviations * deviations
+    spread = np.sqrt(squares.mean(axis=-1) * g / (g - 1))
+    skewness = (squares * deviations).mean(axis=-1) / np.where(errors > 0, spread, np.inf) ** 3
     quantile = t_quantile(g - 1)
     upper = _hall_inverse(quantile, skewness / sqrt(g))
     lower = _hall_inverse(-quantile, skewness / sqrt(g))

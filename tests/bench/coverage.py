@@ -298,7 +298,7 @@ def in_clusters(population: Population, correlation: float, size: int = 3) -> Po
 def unbounded(
     runs: int, sizes: Iterable[int] = SIZES[:4], largest: Iterable[int] = SIZES[-1:]
 ) -> Iterator[Cell]:
-    """Every law at each of `sizes`, the most skewed one also at `largest`, which take their time."""
+    """Every law at each of `sizes`; at `largest`, where a cell takes its time, the most skewed."""
     for n, law in (*product(sizes, LAWS), *product(largest, ["gamma 1/4"])):
         name = f"n {n:,}, {law}"
         yield one_metric("unbounded value", name, surprisal(law), n, unbounded_interval, runs)
