@@ -63,7 +63,7 @@ def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
 
 
 def table_of(held: BaselineBenchmark) -> SampleValues:
-    """The table of samples that a baseline's outcomes were made of, each sample's trials reduced."""
+    """The table that a baseline's outcomes were made of: each sample's trials, reduced."""
     samples = tuple(sorted(held.outcomes))
     rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
     scores = held.scores.items()

@@ -99,10 +99,11 @@ def test_three_bare_numbers_are_a_point_comparison(
     command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={numbers}"
     output = shared_workspace.run(command).expect(0)
     for metric in METRICS:
-        assert rows_of(output, metric)[0].endswith("inconclusive")
-    assert len(re.findall(r"^    baseline \S+%, diff \+0\.00 pp$", output, re.MULTILINE)) == 3
-    assert "lambada@1: point comparison, not tested: the baseline gives neither n nor standard error" in output
-    assert "real@1, real@5: point comparison, not tested: the baseline gives neither n nor standard error" in output
+        compared = rf"^  {metric} .*  inconclusive\n    baseline \S+%, diff \+0\.00 pp$"
+        assert re.search(compared, output, re.MULTILINE)
+    why = "point comparison, not tested: the baseline gives neither n nor standard error"
+    assert f"lambada@1: {why}" in output
+    assert f"real@1, real@5: {why}" in output
 
 
 def test_a_baseline_of_another_protocol_is_incomparable(
