@@ -9,7 +9,7 @@ found ("no drop").
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, inf, log2, sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -314,48 +314,3 @@ def _smallest(
         else:
             high = middle
     return high
-
-
-def detectable_drop(
-    contributions: NDArray[np.float64], *, n: int, alpha: float, power: float = POWER
-) -> float:
-    """The smallest true drop that the one-sided test at `alpha` finds with the given power.
-
-    Let `s^2 = sum c^2`, the variance of the difference under sign flips, and suppose that a run
-    with a drop d would move as many clusters, by as much, as this one did. Then the difference
-    has mean -d and variance `s^2 - d^2/g`, the test asks for more than `z_a s`, and the power is
-    met when
-
-        d = z_a s + z_b sqrt(s^2 - d^2/g),
-
-    a quadratic in d. For 0/1 samples `s^2` is (lost + won) / n^2 and this is Connor's (1987)
-    equation for McNemar's test solved for the difference.
-
-    The flips seen can be too few to hold such a drop, or none at all. Then the drop's own losses
-    are the only flips: b losses and no win have the mid-p `2^-(b+1)`, so the smallest b with
-    `2^-(b+1) <= alpha` is needed, and a Poisson number of losses with mean l reaches b with the
-    given power where the gamma distribution of shape b has that quantile at l. The size of a
-    loss is taken from the contributions seen (`sum c^2 / sum |c|`), and is one sample, 1/n, when
-    nothing moved. The larger of the two answers counts.
-
-    Args:
-        contributions: `[g]`, what each cluster adds to the difference, as a fraction.
-        n: samples, all clusters together.
-        alpha: level of the test of this one metric.
-
-    Returns:
-        The drop as a positive fraction, always finite. With a handful of clusters, of which no
-        drop can be significant, it comes near the whole range of the metric.
-    """
-    from scipy import special  # type: ignore[import-untyped]
-
-    z_a, z_b = float(special.ndtri(1 - alpha)), float(special.ndtri(power))
-    g = len(contributions)
-    variance = float(contributions @ contributions)
-    size = variance / float(np.abs(contributions).sum()) if variance else 1 / n
-    losses_needed = ceil(-log2(alpha) - 1)
-    own_flips = size * min(float(special.gammaincinv(max(1, losses_needed), power)), g)
-    widen = 1 + z_b**2 / g
-    root = sqrt(max(0.0, z_a**2 - widen * (z_a**2 - z_b**2)))
-    among_flips = sqrt(variance) * (z_a + root) / widen
-    return max(own_flips, among_flips)

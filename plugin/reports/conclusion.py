@@ -142,7 +142,8 @@ def _change(verdict: Verdict) -> str:
     p = words.verdict_p(verdict) or "not tested"
     remark = f", {verdict.remark}" if verdict.remark else ""
     by = words.size(figures.difference, figures.unit)
-    return f"{verdict.metric} {moved} by {by} ({p}){remark}"
+    what = f"{moved} by {by}" if figures.difference else "is the same"
+    return f"{verdict.metric} {what} ({p}){remark}"
 
 
 def _unseen(verdict: Verdict) -> str:

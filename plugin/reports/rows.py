@@ -143,5 +143,7 @@ def _compared(figures: Comparison) -> tuple[str, str, str, str]:
         words.value(figures.baseline, figures.unit),
         words.points(figures.difference, figures.unit),
         words.points_interval(figures.interval, figures.unit),
-        words.size(figures.mde, figures.unit),
+        words.size(figures.mde, figures.unit)
+        if figures.mde is not None or figures.p_worse is None
+        else words.NO_DROP,
     )

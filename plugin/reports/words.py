@@ -16,6 +16,7 @@ from ..samples import JSON
 
 MISSING = "-"
 LESS_IS_BETTER = "↓"
+NO_DROP = "no drop"
 
 
 def percent(fraction: float | None) -> str:

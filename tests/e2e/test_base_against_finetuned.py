@@ -214,7 +214,10 @@ def test_improvements_regressions_and_the_average_are_told(workspace: Any, both:
         "ckptbench compare results/both results/both --checkpoint-a=lora --checkpoint-b=base"
     ).output
     for verdict in rises:
-        assert verdict["word"] == "improved"
+        # A rise that chance could have made is not called one: few documents tell little.
+        significant = verdict["word"] == "improved"
+        assert significant or verdict["word"] == "inconclusive"
+        assert not significant or verdict["p_adjusted"] <= 0.05
         metric = re.escape(verdict["metric"])
         assert re.search(rf"{verdict['word']}: .*{metric}: better by", output)
         assert re.search(rf"(regressed|inconclusive): .*{metric}: worse by", back)

@@ -162,7 +162,7 @@ def test_a_task_of_ones_own(clone: Any) -> None:
     output = clone.run(command_of(PAGES[1], "--run-id=signs")).expect(0)
     assert re.search(r"signs acc,none +100\.00% +2 ", output), output
     again = clone.run(command_of(PAGES[1], "--baseline=")).expect(0)
-    assert "unchanged" in again
+    assert "inconclusive: signs acc,none is the same" in again, "two documents tell little"
 
 
 @needs_lm_eval

@@ -173,7 +173,7 @@ def test_a_run_is_compared_with_a_file_of_lm_evals(
             line for line in output.splitlines() if "tiny_return exact_match,strict-match" in line
         ]
         assert line.split().count("27.27%") == 2
-        assert "unchanged" in line
+        assert line.endswith("inconclusive"), "eleven documents tell little"
         assert "tiny_return/v2.0-0-shot" in output
 
 

@@ -265,7 +265,7 @@ def test_each_is_compared_with_the_baseline_and_details_are_of_those_that_regres
         for name, each in checkpoints(trained).items()
     }
     assert words["checkpoint-9"] == {"regressed"}
-    assert words["checkpoint-80"] == {"unchanged"}
+    assert words["checkpoint-80"] == {"identical"}
     assert "regressed" not in words["checkpoint-700"]
     result.stdout.fnmatch_lines(["checkpoint-9 (*", "regressed: checkpoint-9 word@1 fell*exit 1*"])
     result.stdout.no_fnmatch_line("checkpoint-700 (*")

@@ -154,6 +154,11 @@ def test_a_point_comparison_is_not_called_tested(make: SimpleNamespace) -> None:
     )
 
 
+def test_what_did_not_move_neither_rose_nor_fell(make: SimpleNamespace) -> None:
+    run = run_with(make, make.verdict("inconclusive", make.point("real@1", 0.6, 0.6)))
+    assert conclude(run).text.startswith("inconclusive: real@1 is the same (not tested): exit 0")
+
+
 def test_a_gate_that_is_off_says_so(make: SimpleNamespace) -> None:
     verdict = make.verdict("regressed", make.paired("real@1", 0.6, 0.7), p_adjusted=0.0001)
     run = run_with(make, verdict, gate="off")
