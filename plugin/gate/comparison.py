@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, isfinite, log1p, sqrt
+from math import exp, inf, isfinite, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -306,13 +306,14 @@ def _errors(
     if score.share:
         ours = max(ours, share_error(figures.current, score.n)) if score.n else ours
         theirs = max(theirs, share_error(figures.baseline, n)) if n else theirs
-    degrees = max(1, score.clusters - 1)
+    # A stated error without an n is taken as exact.
+    degrees = max(1, score.clusters - 1) if score.clusters else inf
     sign = 1.0 if figures.higher_is_better else -1.0
     now, then = sign * figures.current, sign * figures.baseline
     p = welch_test(now, ours, degrees, then, theirs, then_n=n)
     error = sqrt(ours**2 + theirs**2)
     interval = t_interval(figures.difference, error, welch_degrees(ours, degrees, theirs, n))
-    largest = figures.baseline if figures.higher_is_better else float("inf")
+    largest = figures.baseline if figures.higher_is_better else inf
     mde = errors_mde(
         error,
         welch_degrees(ours, degrees, theirs, n),

@@ -18,6 +18,7 @@ from ..gate.baseline_values import (
     baseline_benchmark,
 )
 from ..reports.plain import pretty
+from ..scores.intervals import proportion_standard_error
 from ..scores.score import Score
 from .result import Result
 
@@ -129,11 +130,19 @@ def _bare(measurement: Measurement) -> dict[str, Any]:
     if not scores:
         raise CkptbenchError("holds no score", where=measurement.source)
     n = {metric: score.n for metric, score in scores.items() if score.n}
-    # A standard error that was only computed from n is computed again when it is read.
     values: dict[str, Any] = {
-        metric: score.value
-        if score.standard_error is None or score.method == "wilson"
-        else {"value": score.value, "standard_error": score.standard_error}
+        metric: {"value": score.value, "standard_error": score.standard_error}
+        if _states_its_error(score)
+        else score.value
         for metric, score in scores.items()
     }
     return {**values, "n": n} if n else values
+
+
+def _states_its_error(score: Score) -> bool:
+    """Whether a standard error says more than n does, from which it is computed otherwise."""
+    if score.standard_error is None or score.value is None:
+        return False
+    if not score.share or not score.n:
+        return True
+    return score.standard_error != proportion_standard_error(score.value, score.n)
