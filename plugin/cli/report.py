@@ -53,6 +53,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="of the composite (default: those of the results)",
     )
     report.add_argument(
+        "--by",
+        default=None,
+        metavar="METRIC",
+        help="recommend a checkpoint by this metric (default: the composite, else the average of "
+        "the tasks)",
+    )
+    report.add_argument(
         "--format",
         type=_formats,
         default=None,
@@ -86,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         alpha=arguments.alpha,
         tolerance=arguments.tolerance,
         weights=arguments.weights,
+        by=arguments.by,
     )
     notes = [f"note: {note}" for note in notes_of(results)]
     columns = shutil.get_terminal_size((100, 24)).columns

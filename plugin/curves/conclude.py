@@ -144,13 +144,18 @@ def conclude_run(
 
 
 def _deciding(best: Sequence[Best], curves: Mapping[str, object]) -> str:
-    """The composite, the average or the first metric: the first of these that can be tested."""
+    """The average of several tasks; else the composite or the first metric, one that can be tested.
+
+    A single task that happens to state its errors must not stand for all of them.
+    """
     usable = [each for each in best if each.metric in curves]
+    if any(each.metric == AVERAGE for each in usable):
+        return AVERAGE
     testable = [
         each.metric for each in usable if any(r.p_adjusted is not None for r in each.rivals)
     ]
     candidates = testable or [each.metric for each in usable]
-    return next((name for name in (METRIC, AVERAGE) if name in candidates), candidates[0])
+    return METRIC if METRIC in candidates else candidates[0]
 
 
 def _with_averages(groups: Groups) -> tuple[Groups, tuple[str, ...]]:

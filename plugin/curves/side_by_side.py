@@ -40,7 +40,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean over tasks of each one's first metric, each task weighing the same.
+    """The mean over tasks of each one's first metric, where that is a share, all weighing the same.
 
     Attributes:
         tasks: how many.
@@ -171,7 +171,7 @@ def side_by_side(
         tuple(name for name in _metrics(before) if _bare(name) not in {*map(_bare, met)}),
         tuple(name for name in _metrics(after) if name not in met),
         evaluation.missing,
-        evaluation.notes,
+        (*evaluation.notes, *_not_compared(before, after)),
         evaluation.in_baseline,
         evaluation.compared,
     )
@@ -299,6 +299,20 @@ def _with_known_clusters(
     return replace(bench, table=replace(table, clusters=clusters))
 
 
+def _not_compared(before: Measurement, after: Measurement) -> Iterator[str]:
+    """A note on metrics of both sides whose direction is not known."""
+    unknown = [
+        {s.metric for b in side.benchmarks for s in b.scores if s.higher_is_better is None}
+        for side in (before, after)
+    ]
+    if names := sorted(unknown[0] & unknown[1]):
+        rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        yield (
+            "not compared, since it is not known whether more is better, or values are no shares: "
+            f"{', '.join(names[:5])}{rest}"
+        )
+
+
 def _unknown_n(verdict: Verdict) -> Verdict:
     """Without the n that a source did not state, which is kept as 0."""
     figures = verdict.comparison
@@ -332,12 +346,13 @@ def _composite(
 
 
 def _average(tasks: Sequence[Task]) -> Average | None:
-    first = [
-        task.verdicts[0].comparison
-        for task in tasks
-        if task.gated and task.verdicts[0].comparison is not None
+    first = [task.verdicts[0].comparison for task in tasks if task.gated and task.verdicts]
+    # A mean of shares and of perplexities would be a number of nothing.
+    compared = [
+        each
+        for each in first
+        if each is not None and each.unit == "share" and each.higher_is_better
     ]
-    compared = [each for each in first if each is not None]
     if len(compared) < 2:
         return None
     n = len(compared)

@@ -12,8 +12,9 @@ from ..gate.baseline_values import BaselineBenchmark
 from ..scores.composite import METRIC
 from ..scores.metric import Metric
 from ..scores.score import SampleValues, Score
+from ..sweep.names import epoch_in, step_in
 from .result import Result
-from .stated import epoch_of, stated_score, step_of
+from .stated import stated_score
 
 
 def read_baseline(path: Path) -> Result:
@@ -27,8 +28,8 @@ def read_baseline(path: Path) -> Result:
     composite = baseline.composite
     measurement = Measurement(
         name=baseline.checkpoint,
-        step=step_of(baseline.checkpoint),
-        epoch=epoch_of(baseline.checkpoint),
+        step=step_in(baseline.checkpoint),
+        epoch=epoch_in(baseline.checkpoint),
         seq_len=seq_len if isinstance(seq_len, int) else None,
         benchmarks=tuple(_benchmark(held) for held in baseline.benchmarks.values()),
         composite=_composite(composite.value) if composite else None,

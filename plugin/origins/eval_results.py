@@ -11,16 +11,9 @@ from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..curves.order import natural_key
 from ..errors import CkptbenchError, nearest
 from ..scores.composite import DEFAULT_WEIGHTS
+from ..sweep.names import epoch_in, step_in
 from .result import Result
-from .stated import (
-    epoch_of,
-    fraction,
-    is_number,
-    read_object,
-    run_of,
-    stated_score,
-    step_of,
-)
+from .stated import fraction, is_number, read_object, run_of, stated_score
 
 ENDING = "_eval_results.json"
 _SCORES = ("real1", "real5", "lambada_top1", "score")
@@ -80,8 +73,8 @@ def _measurement(path: Path) -> Measurement:
     measurement = Measurement(
         name=name,
         run=str(content.get("run") or run_of(spec) or path.resolve().parent.name),
-        step=step if isinstance(step, int) else step_of(name),
-        epoch=float(epoch) if is_number(epoch) else epoch_of(name),
+        step=step if isinstance(step, int) else step_in(name),
+        epoch=float(epoch) if is_number(epoch) else epoch_in(name),
         seq_len=_count(content, "seq_len", where),
         benchmarks=tuple(benchmarks),
         source=where,

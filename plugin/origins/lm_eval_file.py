@@ -17,8 +17,9 @@ from ..errors import CkptbenchError
 from ..gate.numbers_file import read_lm_eval
 from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
+from .model_names import model_of, named, revision_of
 from .result import Result, SampleRow
-from .stated import read_object, run_of, stated_score, step_of
+from .stated import read_object, stated_score
 
 
 def read_lm_eval_file(path: Path) -> Result:
@@ -46,13 +47,6 @@ def read_lm_eval_file(path: Path) -> Result:
         score = stated_score(
             name, held.value, n=held.n, standard_error=held.standard_error, kind=kind
         )
-        if score.higher_is_better is None:
-            why = (
-                "its values are no shares"
-                if kind.higher_is_better
-                else "its direction is not known"
-            )
-            notes.append(f"{name} is shown and not compared: {why}")
         by_task[task].append(score)
     benchmarks = []
     members = _members(content, by_task)
@@ -63,14 +57,15 @@ def read_lm_eval_file(path: Path) -> Result:
         protocol = _protocol(content, task)
         primary = task not in members
         benchmarks.append(BenchmarkMeasurement(task, protocol, primary, tuple(found), table))
-    name = _model_name(content, path)
+    model = model_of(content)
+    name, run, step = named(model, revision_of(content), path)
     measurement = Measurement(
-        name=name.rstrip("/").rpartition("/")[2] or name,
-        run=run_of(name),
-        step=step_of(name),
+        name=name,
+        run=run,
+        step=step,
         benchmarks=tuple(benchmarks),
         source=str(path),
-        spec=name,
+        spec=model,
     )
     return Result(path, "lm-eval", (measurement,), samples=partial(_rows, path), notes=tuple(notes))
 
@@ -104,21 +99,6 @@ def _protocol(content: Mapping[str, Any], task: str) -> str:
         for key in ("versions", "n-shot")
     )
     return "" if version is None or shots is None else f"{task}/v{version}-{shots}-shot"
-
-
-def _model_name(content: Mapping[str, Any], path: Path) -> str:
-    name = content.get("model_name")
-    if isinstance(name, str) and name:
-        return name
-    config = content.get("config")
-    arguments = config.get("model_args") if isinstance(config, Mapping) else None
-    if isinstance(arguments, Mapping) and isinstance(arguments.get("pretrained"), str):
-        return str(arguments["pretrained"])
-    if isinstance(arguments, str):
-        pairs = dict(part.partition("=")[::2] for part in arguments.split(","))
-        if pairs.get("pretrained"):
-            return pairs["pretrained"]
-    return path.stem
 
 
 def _log_of(path: Path, task: str) -> Path | None:

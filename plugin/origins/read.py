@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..curves.order import in_order
 from ..errors import CkptbenchError
 from ..gate.baseline_values import FORMAT as BASELINE_FORMAT
-from ..results import SUMMARY_FORMAT
+from ..gate.baseline_values import OLDER_FORMATS
+from ..results import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
 from ..store import FILE_NAME as STORE
 from .baseline_origin import read_baseline
 from .eval_results import ENDING, read_eval_results
 from .lm_eval_file import read_lm_eval_file, stamp_of
-from .numbers import read_numbers_file
-from .result import Result
+from .numbers import read_evalplus, read_numbers_file
+from .result import Result, SampleRow
 from .run_folder import SUMMARY, read_run
 from .stated import read_object
 from .table_csv import read_table
@@ -55,7 +57,7 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
     results: list[Result] = []
     siblings: dict[Path, list[Path]] = {}
     for path in paths:
-        if path.name.endswith(ENDING) and path.is_file():
+        if path.name.endswith(ENDING) and path.is_file() and not _of_evalplus(path):
             if path.parent not in siblings:
                 results.append(Result(path.parent, "", ()))
             siblings.setdefault(path.parent, []).append(path)
@@ -73,13 +75,21 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
 
 
 def _file(path: Path) -> Result:
+    content = read_object(path)
+    if _of_evalplus(path):
+        return read_evalplus(content, path)
     if path.name.endswith(ENDING):
         return read_eval_results([path])
-    content = read_object(path)
+    if "log_history" in content:
+        raise CkptbenchError(
+            "is the state of a training run, which holds no results of benchmarks",
+            where=str(path),
+            remedy=_ACCEPTED,
+        )
     stated = content.get("format")
-    if stated == SUMMARY_FORMAT:
+    if stated in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         return read_run(path.parent)
-    if stated == BASELINE_FORMAT:
+    if stated in (BASELINE_FORMAT, *OLDER_FORMATS):
         return read_baseline(path)
     if isinstance(stated, str) and stated.startswith("ckptbench."):
         raise CkptbenchError(f"has the format {stated!r}", where=str(path), remedy=_ACCEPTED)
@@ -109,10 +119,63 @@ def _folder(folder: Path) -> Result:
         return _chosen(read_run(runs[-1].parent), runs[-1].parent, folder, len(runs), "runs")
     lm_eval = _newest((*folder.glob("results_*.json"), *folder.glob("*/results_*.json")))
     if lm_eval:
-        return _chosen(read_lm_eval_file(lm_eval[-1]), lm_eval[-1], folder, len(lm_eval), "files")
+        return _checkpoints(folder, lm_eval)
     if evals := sorted(folder.glob(f"*{ENDING}")):
         return read_eval_results(evals)
+    if older := [path for path in sorted(folder.glob("*.json")) if _of_lm_eval(path)]:
+        return _checkpoints(folder, older)
     raise CkptbenchError("holds no results", where=str(folder), remedy=_ACCEPTED)
+
+
+def _of_evalplus(path: Path) -> bool:
+    content = read_object(path)
+    return isinstance(content.get("pass_at_k"), Mapping) and "eval" in content
+
+
+def _of_lm_eval(path: Path) -> bool:
+    """Whether a file has the shape of lm-eval's results, of any version."""
+    try:
+        content = read_object(path)
+    except CkptbenchError:
+        return False
+    config = content.get("config")
+    return isinstance(content.get("results"), Mapping) and isinstance(config, Mapping)
+
+
+def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
+    """The checkpoints of a folder, in the order of their training; of each the newest file.
+
+    Args:
+        files: the newest last.
+    """
+    newest: dict[tuple[str, str], tuple[Path, Result]] = {}
+    for path in files:
+        result = _file(path)
+        (measurement,) = result.measurements
+        newest[measurement.run, measurement.name] = path, result
+    if len(newest) == 1:
+        ((path, result),) = newest.values()
+        return _chosen(result, path, folder, len(files), "files")
+    found = [(path, result.measurements[0], result.notes) for path, result in newest.values()]
+    notes = [note for _, _, notes in found for note in notes]
+    if len(newest) < len(files):
+        notes.append(
+            f"{folder} holds {len(files):,} files of {len(newest):,} checkpoints: the "
+            "newest of each is taken"
+        )
+    measurements = in_order([measurement for _, measurement, _ in found])
+    by_name = {result.measurements[0].name: result for _, result in newest.values()}
+
+    def samples(checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
+        return by_name[checkpoint].samples(checkpoint, benchmark)
+
+    return Result(
+        folder,
+        next(iter(by_name.values())).origin,
+        measurements,
+        samples=samples,
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 def _newest(paths: Iterable[Path], *, by_name: bool = True) -> Sequence[Path]:

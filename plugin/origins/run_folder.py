@@ -27,9 +27,10 @@ from ..scores.fold import TrialValue, fold, tabulate
 from ..scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK, value_names
 from ..scores.registry import reducer_of
 from ..scores.score import Reducer, SampleValues
+from ..sweep.names import epoch_in, step_in
 from .baseline_origin import table_of
 from .result import Result, SampleRow
-from .stated import epoch_of, read_object, run_of, step_of
+from .stated import read_object, run_of
 
 SUMMARY = "summary.json"
 # No JSON string holds this: a quotation mark within one is escaped.
@@ -306,8 +307,8 @@ def _measurement(
     return Measurement(
         name=checkpoint.name,
         run=checkpoint.run or run_of(checkpoint.spec),
-        step=step_of(checkpoint.name) if checkpoint.step is None else checkpoint.step,
-        epoch=epoch_of(checkpoint.name) if checkpoint.epoch is None else checkpoint.epoch,
+        step=step_in(checkpoint.name) if checkpoint.step is None else checkpoint.step,
+        epoch=epoch_in(checkpoint.name) if checkpoint.epoch is None else checkpoint.epoch,
         seq_len=seq_len if isinstance(seq_len, int) else None,
         benchmarks=tuple(
             BenchmarkMeasurement(

@@ -117,18 +117,6 @@ def fraction(content: Mapping[str, Any], key: str, where: str) -> float | None:
     return float(value)
 
 
-def step_of(name: str) -> int | None:
-    """Optimizer steps as a checkpoint's name tells them: `checkpoint-655`, `step_1000.pt`."""
-    found = re.search(r"(?:checkpoint|step|iter|global_step|ckpt)[-_]?(\d+)(?!\d)", name)
-    return int(found[1]) if found and "epoch" not in name else None
-
-
-def epoch_of(name: str) -> float | None:
-    """Epochs as a checkpoint's name tells them: `checkpoint_epoch_3.pt`."""
-    found = re.search(r"epoch[-_=]?(\d+(?:\.\d+)?)", name)
-    return float(found[1]) if found else None
-
-
 def run_of(spec: str) -> str:
     """The training run of a checkpoint: the folder it lies in; empty where that is not told."""
     if "://" in spec:

@@ -11,8 +11,9 @@ from ..curves.composites import with_composite
 from ..curves.measurement import BenchmarkMeasurement, Measurement
 from ..errors import CkptbenchError, nearest
 from ..scores.composite import DEFAULT_WEIGHTS
+from ..sweep.names import epoch_in, step_in
 from .result import Result
-from .stated import epoch_of, stated_score, step_of
+from .stated import stated_score
 
 _SHARES = {"real1": "real@1", "real5": "real@5", "lambada": "lambada@1"}
 _REQUIRED = ("checkpoint",)
@@ -163,8 +164,8 @@ def _measurement(
     measurement = Measurement(
         name=name,
         run=run,
-        step=step if step is not None else step_of(name),
-        epoch=epoch if epoch is not None else epoch_of(name),
+        step=step if step is not None else step_in(name),
+        epoch=epoch if epoch is not None else epoch_in(name),
         seq_len=seq_len,
         benchmarks=benchmarks,
         source=where,

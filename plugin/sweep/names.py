@@ -6,10 +6,10 @@ import re
 
 # `checkpoint-655`, `step_655`, `global_step655`, `iter_0000655`, `epoch=3-step=655`.
 _STEP = re.compile(
-    r"(?:^|[-_.=])(?:checkpoint|ckpt|model|global_?steps?|steps?|iter(?:ation)?)[-_=]?(\d+)(?![\d])",
+    r"(?:^|[-_.=/])(?:checkpoint|ckpt|model|global_?steps?|steps?|iter(?:ation)?)[-_=]?(\d+)(?![\da-z])",
     re.IGNORECASE,
 )
-_EPOCH = re.compile(r"(?:^|[-_.=])epochs?[-_=]?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_EPOCH = re.compile(r"(?:^|[-_.=/])epochs?[-_=]?(\d+(?:\.\d+)?)", re.IGNORECASE)
 _STEP_WORD = re.compile(r"step|iter", re.IGNORECASE)
 
 Natural = tuple[tuple[int, int, str], ...]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..gate.verdict import SEVERITY
-from ..origins.stated import step_of
 from ..reports.conclusion import conclude
 from ..results import CheckpointResult, Summary
 from ..scores.score import Score
+from ..sweep.names import step_in
 from .names import (
     MOST_PARAM_CHARACTERS,
     MOST_TAG_CHARACTERS,
@@ -82,7 +82,7 @@ def steps_of(summary: Summary) -> dict[str, int]:
 
 
 def _step(checkpoint: CheckpointResult) -> int | None:
-    return step_of(checkpoint.name) if checkpoint.step is None else checkpoint.step
+    return step_in(checkpoint.name) if checkpoint.step is None else checkpoint.step
 
 
 def _parent(summary: Summary, children: tuple[Record, ...]) -> Record:

@@ -21,6 +21,7 @@ PAGES = sorted(
 OTHERS = {
     "against",
     "build",
+    "by",
     "checkpoint-a",
     "checkpoint-b",
     "common",

@@ -10,7 +10,8 @@ import pytest
 
 from ckptbench.errors import CkptbenchError
 from ckptbench.origins.read import read, read_all
-from ckptbench.origins.stated import epoch_of, run_of, step_of
+from ckptbench.origins.stated import run_of
+from ckptbench.sweep.names import epoch_in, step_in
 
 HEADER = "run,checkpoint,epoch,real1,real5,lambada,n"
 
@@ -236,7 +237,7 @@ def test_of_a_folder_of_runs_the_newest_is_read_and_said(tmp_path: Path, make_ru
 def test_steps_and_epochs_are_told_by_names(
     name: str, step: int | None, epoch: float | None
 ) -> None:
-    assert (step_of(name), epoch_of(name)) == (step, epoch)
+    assert (step_in(name), epoch_in(name)) == (step, epoch)
 
 
 def test_the_run_is_the_folder_of_the_checkpoint() -> None:

@@ -115,22 +115,37 @@ def test_a_score_that_is_no_mean_of_its_documents_stays_a_number(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("metric", "value", "stated"),
+    ("metric", "value", "stated", "better", "unit"),
     [
-        ("perplexity", 0.9, {}),
-        ("brier_score", 0.3, {}),
-        ("loss", 0.3, {"higher_is_better": {"task": {"loss": False}}}),
-        ("bleu", 27.5, {}),
+        ("perplexity", 0.9, {}, False, "perplexity"),
+        ("brier_score", 0.3, {}, False, ""),
+        ("loss", 0.3, {"higher_is_better": {"task": {"loss": False}}}, False, "nats"),
+        ("bleu", 27.5, {}, True, "points"),
+        ("acc", 0.5, {"higher_is_better": {"task": {"acc": False}}}, False, "share"),
+        ("house_metric", 0.3, {}, None, ""),
+        (
+            "house_metric",
+            0.3,
+            {"higher_is_better": {"task": {"house_metric": True}}},
+            True,
+            "share",
+        ),
+        # A share of 27.5 is none: shown and not compared, whatever its name says.
+        ("acc", 27.5, {}, None, ""),
     ],
 )
-def test_what_is_no_share_or_better_when_low_is_never_compared(
-    tmp_path: Path, metric: str, value: float, stated: dict[str, Any]
+def test_the_direction_is_the_files_own_else_the_names_and_never_the_values(
+    tmp_path: Path,
+    metric: str,
+    value: float,
+    stated: dict[str, Any],
+    better: bool | None,
+    unit: str,
 ) -> None:
     path = results(tmp_path, {"task": {f"{metric},none": value}}, **stated)
     result = read_lm_eval_file(path)
     (score,) = result.measurements[0].benchmarks[0].scores
-    assert not score.share
-    assert any("shown and not compared" in note for note in result.notes)
+    assert (score.higher_is_better, score.unit) == (better, unit)
 
 
 def test_the_tasks_of_a_group_are_shown_beside_it(tmp_path: Path) -> None:
