@@ -327,7 +327,9 @@ def paired_clusters(runs: int, sizes: Iterable[int] = SIZES) -> Iterator[Cell]:
     for n, correlation, (share, change) in product(sizes, (0.0, 0.3), FLIPS):
         g = round(n / 3)
         population = in_clusters(flips(share, change), correlation)
-        name = f"n {3 * g:,}, {share:.0%} flip, truth {100 * change:+g} pp, corr. {correlation}"
+        name = (
+            f"n {3 * g:,}, {share:.0%} flip, truth {100 * change:+g} pp, correlation {correlation}"
+        )
         kind = "paired 0/1, clusters of 3"
         yield one_metric(kind, name, population, g, bounded_differences, runs)
 
@@ -465,7 +467,7 @@ def composite_differences(runs: int, texts: Iterable[int] = (10, 30, 100, 800)) 
         real, lambada = in_clusters(sample, correlation), flips(share, change)
         bounds = weighted_sum(real, lambada, g, bounded_differences)
         truth = float(WEIGHTS @ [*real.means(), *lambada.means()])
-        name = f"{g} texts, {share:.0%} flip, truth {100 * change:+g} pp, corr. {correlation}"
+        name = f"{g} texts, {share:.0%} flip, truth {100 * change:+g} pp, correlation {correlation}"
         yield simulate("composite difference", name, truth, [real, lambada], g, bounds, runs=runs)
 
 
