@@ -216,8 +216,8 @@ def noise_floors_together(summary: Summary) -> tuple[str, ...]:
         result for checkpoint in summary.checkpoints for result in checkpoint.benchmarks
     ):
         if result.floor is not None and result.primary:
-            counts = (result.floor.flipped, result.floor.samples)
-            by_protocol.setdefault(result.protocol, []).append(counts)
+            of_one = (result.floor.flipped, result.floor.samples)
+            by_protocol.setdefault(result.protocol, []).append(of_one)
     told = []
     for protocol, floors in by_protocol.items():
         most, of = max(floors, key=lambda each: each[0] / max(1, each[1]))
