@@ -157,7 +157,8 @@ def _table_row(label: str, row: Row, compared: bool) -> str:
     cells = (first_line(label), first_line(row.label), row.score, row.n, row.interval)
     if not compared:
         return table_line(cells)
-    verdict = f"**{row.verdict}**" if row.verdict in _SEVERITY else row.verdict
+    marked = row.gated and row.verdict in _SEVERITY
+    verdict = f"**{row.verdict}**" if marked else row.verdict_label
     figures = (row.baseline, row.difference, row.difference_interval, row.mde, row.p)
     return table_line((*cells, *figures, verdict))
 

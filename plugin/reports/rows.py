@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..gate.verdict import Comparison, Verdict
 from ..results import BenchmarkResult, CheckpointResult, CompositeResult
@@ -32,6 +32,8 @@ class Row:
         remark: what the reader must know of the score, such as why it does not exist.
         detail: the verdict's sentence.
         falls: whether less is better.
+        gated: whether the verdict can fail the run; True as well where its whole protocol is only
+            shown, which a heading says.
     """
 
     metric: str
@@ -48,6 +50,12 @@ class Row:
     remark: str = ""
     detail: str = ""
     falls: bool = False
+    gated: bool = True
+
+    @property
+    def verdict_label(self) -> str:
+        """The verdict, with what a reader must know who only looks for words."""
+        return self.verdict if self.gated else f"{self.verdict} (not gated)"
 
     @property
     def label(self) -> str:
@@ -58,7 +66,11 @@ class Row:
 def benchmark_rows(result: BenchmarkResult) -> tuple[Row, ...]:
     """A row for each score, then one for each verdict on a metric that has no score."""
     verdicts = {verdict.metric: verdict for verdict in result.verdicts}
-    scored = [_row(score, verdicts.pop(score.metric, None)) for score in result.scores]
+    ungated = {v.metric for v in result.verdicts if result.primary and not v.gated}
+    scored = [
+        replace(_row(score, verdicts.pop(score.metric, None)), gated=score.metric not in ungated)
+        for score in result.scores
+    ]
     return (
         *scored,
         *(
@@ -107,7 +119,7 @@ def doubts(rows: Iterable[Row]) -> list[tuple[str, str]]:
     """
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.detail and row.verdict not in ("unchanged", "improved", "identical"):
+        if row.detail and row.gated and row.verdict not in ("unchanged", "improved", "identical"):
             metrics.setdefault((row.verdict, row.detail), []).append(row.metric)
     return [
         (verdict, f"{', '.join(names)} {verdict}: {detail}")

@@ -61,7 +61,7 @@ _BASELINE = (
     _Column("mde", "MDE"),
     _Column("p", "p worse, Holm"),
 )
-_VERDICT = (_Column("verdict", "verdict", right=False),)
+_VERDICT = (_Column("verdict_label", "verdict", right=False),)
 
 
 def terminal_lines(
@@ -194,7 +194,7 @@ class _Table:
         yield Line(self._joined(column.title for column in self._columns))
 
     def row(self, row: Row) -> Iterator[Line]:
-        markup = _BY_VERDICT.get(row.verdict, _PLAIN)
+        markup = _BY_VERDICT.get(row.verdict, _PLAIN) if row.gated else _PLAIN
         yield Line(self._joined(getattr(row, column.field) for column in self._columns), markup)
         if self._split and row.baseline:
             compared = f"    baseline {row.baseline}, diff {row.difference}"
