@@ -258,7 +258,7 @@ def test_tasks_are_averaged_and_those_of_one_side_are_named(
     two = numbers(tmp_path / "two.json", better)
     told = tmp_path / "told.json"
     assert compare(one, two) == 1, "piqa is missing"
-    missing = "missing: piqa acc; inconclusive: arc acc, boolq acc"
+    missing = "missing: piqa acc; inconclusive: boolq acc; improved: arc acc"
     counted = "2 of 3 metrics of the baseline compared"
     assert capsys.readouterr().out.endswith(f"{missing}; {counted}: exit 1\n")
     assert compare(one, two, "--common", "--json", told) == 0
