@@ -11,11 +11,7 @@ bounds:
 
 Shares of independent samples, and differences of two of them, are enumerated: these figures are
 exact. The others come from `--runs` runs a cell; bounds are widened by three standard errors of the
-simulation, which is 0.6 percentage points with 17,000 runs.
-
-A cell is a population: what a cluster can come to (a few numbers, such as the hits of three
-samples) and how probable each is. So the truth is known exactly, and a run of g clusters is one
-multinomial draw of how many came to what.
+simulation, which is 0.6 percentage points with 17,000 runs. `populations.py` draws them.
 """
 
 from __future__ import annotations
@@ -23,14 +19,24 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import comb, sqrt
+from math import comb
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
+from populations import (  # beside this file, where Python looks first for a script's modules
+    Bounds,
+    Cell,
+    Floats,
+    Interval,
+    Population,
+    flips,
+    hits_of_a_cluster,
+    in_clusters,
+    one_metric,
+    simulate,
+)
 from scipy import special, stats
 
 from ckptbench.gate.difference_intervals import bounded_differences
@@ -38,132 +44,12 @@ from ckptbench.scores.composite import DEFAULT_WEIGHTS
 from ckptbench.scores.intervals import bounded_interval, share_interval, unbounded_interval
 from ckptbench.scores.mover import correlations_of_sums, mover_bounds
 
-Floats = NDArray[np.float64]
-Bounds = tuple[Floats, Floats]
-
-LEAST, MOST = 0.93, 0.975
 RUNS = 17_000
 SIZES = (28, 164, 600, 1_600, 5_000, 14_000)
 SHARES = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 TRIALS = 20
 # Beta distributed strengths of problems: most unsolvable, spread out, most solved, all alike.
 MODELS = {"weak": (0.15, 3.0), "middle": (0.7, 0.9), "strong": (3.0, 0.15), "even": (20.0, 20.0)}
-_NUMBERS_IN_MEMORY = 4_000_000
-_FEW_LEVELS = 30
-
-
-@dataclass(frozen=True)
-class Population:
-    """What one cluster can come to.
-
-    Attributes:
-        levels: `[j, d]`, sums of a cluster's samples in each of d metrics.
-        chances: `[j]`.
-        size: samples in a cluster.
-    """
-
-    levels: Floats
-    chances: Floats
-    size: int = 1
-
-    def means(self) -> Floats:
-        """`[d]`: the true mean of each metric, by sample."""
-        return self.chances @ self.levels / self.size
-
-    def rows(self, counts: NDArray[np.int64]) -> Floats:
-        """`[rows, d, g]`: sums of g clusters, `counts[i, j]` of which came to level j.
-
-        Their order is that of the levels: it is without meaning, and no interval may depend on it.
-        """
-        g = int(counts[0].sum())
-        which = np.repeat(np.tile(np.arange(len(self.levels)), len(counts)), counts.ravel())
-        return np.moveaxis(self.levels[which.reshape(-1, g)], -1, 1)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One population, one n.
-
-    Attributes:
-        kind: of interval, a row of the table.
-        name: what is measured.
-        coverage: share of runs whose interval holds the truth.
-        error: standard error of `coverage`; 0 when it was enumerated.
-        middle: whether the upper bound is asked of it.
-        narrowest: the smallest width of an interval.
-    """
-
-    kind: str
-    name: str
-    coverage: float
-    error: float
-    middle: bool
-    narrowest: float
-
-    @property
-    def wrong(self) -> bool:
-        """Whether the cell is out of bounds."""
-        return (
-            self.narrowest <= 0
-            or self.coverage < LEAST - 3 * self.error
-            or (self.middle and self.coverage > MOST + 3 * self.error)
-        )
-
-
-Interval = Callable[[Floats, Floats], Bounds]
-
-
-def simulate(
-    kind: str,
-    name: str,
-    truth: float,
-    populations: Sequence[Population],
-    g: int,
-    bounds: Callable[[Sequence[Floats]], Bounds],
-    *,
-    runs: int,
-    middle: bool = False,
-) -> Cell:
-    """Draw g clusters of each population so many times, and count the intervals with the truth.
-
-    Args:
-        bounds: of so many rows of each population's sums, `[rows, d, g]` each.
-    """
-    rng = np.random.default_rng(20_240_601)
-    drawn = [rng.multinomial(g, each.chances, size=runs) for each in populations]
-    joint = np.concatenate(drawn, axis=1)
-    times = np.ones(runs)
-    if joint.shape[1] <= _FEW_LEVELS:
-        # The same counts have the same interval, which is made once.
-        joint, times = np.unique(joint, axis=0, return_counts=True)
-    edges = np.cumsum([len(each.chances) for each in populations])[:-1]
-    numbers = g * sum(each.levels.shape[1] for each in populations)
-    block = max(1, _NUMBERS_IN_MEMORY // numbers)
-    held, narrowest = 0.0, np.inf
-    for start in range(0, len(joint), block):
-        counts = np.split(joint[start : start + block], edges, axis=1)
-        pairs = zip(populations, counts, strict=True)
-        low, high = bounds([population.rows(count) for population, count in pairs])
-        held += float(((low <= truth) & (truth <= high)) @ times[start : start + block])
-        narrowest = min(narrowest, float((high - low).min()))
-    # As if one more run of either sort had been seen: no cell is known without error.
-    smoothed = (held + 1) / (runs + 2)
-    error = sqrt(smoothed * (1 - smoothed) / runs)
-    return Cell(kind, name, held / runs, error, middle, narrowest)
-
-
-def one_metric(
-    kind: str, name: str, population: Population, g: int, interval: Interval, runs: int
-) -> Cell:
-    """Coverage of the interval of the population's only metric over g clusters."""
-    truth = float(population.means()[0])
-    sizes = np.full(g, float(population.size))
-    middle = interval is bounded_interval and 0.2 <= truth <= 0.8 and g * population.size >= 100
-
-    def bounds(rows: Sequence[Floats]) -> Bounds:
-        return interval(rows[0][:, 0], sizes)
-
-    return simulate(kind, name, truth, [population], g, bounds, runs=runs, middle=middle)
 
 
 # Shares
@@ -190,17 +76,6 @@ def independent_shares(
             middle = 0.2 <= share <= 0.8 and n >= 100
             width = float((high - low).min())
             yield Cell("share", f"n {n:,}, share {share:.3f}", coverage, 0.0, middle, width)
-
-
-def hits_of_a_cluster(share: float, correlation: float, size: int = 3) -> Population:
-    """How many of a cluster's samples are hit: beta-binomial."""
-    if correlation:
-        concentration = (1 - correlation) / correlation
-        law = stats.betabinom(size, share * concentration, (1 - share) * concentration)
-    else:
-        law = stats.binom(size, share)
-    levels = np.arange(size + 1.0)
-    return Population(levels[:, None], law.pmf(levels), size)
 
 
 def clustered_shares(
@@ -282,19 +157,6 @@ def surprisal(law: str) -> Population:
 LAWS = ("normal", "gamma 2", "exponential", "gamma 1/2", "gamma 1/4", "lognormal 1")
 
 
-def in_clusters(population: Population, correlation: float, size: int = 3) -> Population:
-    """Clusters whose samples are all alike with probability `correlation`, else independent."""
-    together = population.levels * size
-    pairs: dict[tuple[float, ...], float] = {}
-    for places in product(range(len(population.levels)), repeat=size):
-        key = tuple(population.levels[list(places)].sum(axis=0).tolist())
-        chance = float(np.prod(population.chances[list(places)])) * (1 - correlation)
-        pairs[key] = pairs.get(key, 0.0) + chance
-    for level, chance in zip(together.tolist(), population.chances.tolist(), strict=True):
-        pairs[tuple(level)] = pairs.get(tuple(level), 0.0) + chance * correlation
-    return Population(np.array(list(pairs)), np.array(list(pairs.values())), size)
-
-
 def unbounded(
     runs: int, sizes: Iterable[int] = SIZES[:4], largest: Iterable[int] = SIZES[-1:]
 ) -> Iterator[Cell]:
@@ -308,12 +170,6 @@ def unbounded(
 
 # Share of samples that flip, and the true difference; in the first all flips are losses.
 FLIPS = ((0.02, -0.02), (0.03, 0.0), (0.03, -0.02), (0.06, -0.02), (0.12, 0.0), (0.12, -0.02))
-
-
-def flips(share: float, change: float) -> Population:
-    """A sample is lost, won, or stays what it was."""
-    chances = [(share - change) / 2, (share + change) / 2, 1 - share]
-    return Population(np.array([[-1.0], [1.0], [0.0]]), np.array(chances))
 
 
 def paired_shares(runs: int, sizes: Iterable[int] = SIZES) -> Iterator[Cell]:

@@ -20,7 +20,7 @@ CLONED = (
     "conftest.py",
     "constraints.txt",
     "pyproject.toml",
-    "tests/bench/coverage.py",
+    "tests/bench",
     "tests/unit/scores",
 )
 # Of a CI job, of `make`, and of pytest: what this process was told is not for its children.

@@ -20,10 +20,11 @@ def bench() -> Iterator[ModuleType]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)
+        spec.loader.exec_module(module)
     yield module
-    del sys.modules[spec.name]
+    del sys.modules["populations"]
 
 
 def hold(cells: Iterator[object], count: int) -> None:
