@@ -16,7 +16,8 @@ from .gate.baseline import (
     settings_note,
 )
 from .gate.decide import Rules
-from .gate.evaluate import Evaluation, Measured, Scope, evaluate, evaluate_composite
+from .gate.evaluate import Evaluation, evaluate, evaluate_composite
+from .gate.measured import Measured, Scope
 from .gate.verdict import Verdict
 from .options import Options
 from .outcomes import Recorded

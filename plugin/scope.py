@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .gate.evaluate import Scope
+from .gate.measured import Scope
 from .options import Options
 
 # pytest's own options that leave items out, by their destination.

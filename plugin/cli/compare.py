@@ -63,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from ..curves.side_by_side import side_by_side
     from ..gate.decide import Rules
-    from ..gate.evaluate import Scope
     from ..gate.identity import check_allowed
+    from ..gate.measured import Scope
     from ..origins.read import read
     from ..reports.compared import compared_lines
 

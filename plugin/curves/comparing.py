@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..gate.baseline_values import BaselineBenchmark
-from ..gate.comparison import Terms, compare_composite, compare_numbers, compare_score
+from ..gate.comparison import Terms, compare_numbers, compare_score
+from ..gate.composite_comparison import compare_composite
 from ..gate.decide import DEFAULT_ALPHA
-from ..gate.evaluate import Measured
+from ..gate.measured import Measured
 from ..gate.verdict import Comparison
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.intervals import proportion_standard_error

@@ -9,7 +9,8 @@ from math import sqrt
 from ..errors import CkptbenchError
 from ..gate.baseline_values import FORMAT, Baseline, BaselineBenchmark
 from ..gate.decide import Candidate, Rules, decide
-from ..gate.evaluate import Measured, Scope, evaluate
+from ..gate.evaluate import evaluate
+from ..gate.measured import Measured, Scope
 from ..gate.verdict import Verdict
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.score import SampleValues

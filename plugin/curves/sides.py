@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ..gate.baseline_values import BaselineBenchmark, BaselineScore
-from ..gate.evaluate import Measured
+from ..gate.measured import Measured
 from ..scores.score import SampleValues
 from .measurement import BenchmarkMeasurement
 

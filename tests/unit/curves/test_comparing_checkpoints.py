@@ -46,7 +46,7 @@ def test_38_lost_and_9_won_of_164(asked: Make) -> None:
 
 
 def test_pairing_tells_apart_what_two_numbers_cannot(asked: Make) -> None:
-    """1,600 samples, 40 lost and 10 won: 1.88 %p, and each number alone is uncertain by 1.2 %p."""
+    """1,600 samples, 40 lost and 10 won: 1.88 pp, and each number alone is uncertain by 1.2 pp."""
     then, now = counts(both=900, lost=40, won=10, neither=650)
     checkpoints = [asked("checkpoint-1", then), asked("checkpoint-2", now)]
     paired = best_of("real@1", checkpoints, SETTINGS)

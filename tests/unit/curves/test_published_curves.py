@@ -126,7 +126,7 @@ def test_a_hundred_times_the_samples_would_have_supported_all_of_them(
     assert "significantly better" in said(conclusions, "real@1 is highest at epoch 3")
     assert said(conclusions, "real@1 fell by 1.37 pp")
     assert said(conclusions, f"{SHORT} beats {LONG} by 0.73 pp in real@1")
-    # 0.09 %p lie between the first two at 2048: not even n = 320,000 tells those apart.
+    # 0.09 pp lie between the first two at 2048: not even n = 320,000 tells those apart.
     at_2048 = said(conclusions, "real@1 is highest at the first checkpoint")
     assert "statistically tied with 1 of the 8 others at n = 320,000" in at_2048
 

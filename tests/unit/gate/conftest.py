@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ckptbench.gate.baseline import FORMAT, Baseline, baseline_benchmark
-from ckptbench.gate.evaluate import Measured
+from ckptbench.gate.measured import Measured
 from ckptbench.scores.fold import fold
 from ckptbench.scores.score import SampleValues
 

@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.gate.baseline_values import BaselineBenchmark, BaselineScore
 from ckptbench.gate.comparison import Terms, compare_numbers, compare_score, effective_samples
-from ckptbench.gate.evaluate import Measured
+from ckptbench.gate.measured import Measured
 from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.gate.verdict import Comparison
 from ckptbench.scores.metric import PERPLEXITY
