@@ -1,106 +1,130 @@
-"""The step-to-step noise of a metric: how far its scores lie from the smooth curve of a run."""
+"""The noise from checkpoint to checkpoint, of simulated curves whose noise is known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log, sqrt
 
 import numpy as np
 import pytest
 
 from ckptbench.curves.conclude import conclude
 from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
-from ckptbench.curves.noise import FEWEST, expected_range, noise_of, residual_deviation
-from ckptbench.reports.conclusions_json import conclusions_json
-from ckptbench.reports.curve_table import curve_lines
-from ckptbench.reports.noise_table import noise_markdown
+from ckptbench.curves.noise import noise_of, step_noise
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]
 
 
-def run_of(values: Sequence[float], steps: Sequence[int] | None = None) -> list[Measurement]:
-    steps = steps or [100 * i for i in range(1, len(values) + 1)]
-    scores = [Score("acc", float(value), 1_000, 1_000, 0.0151) for value in values]
+def measured(
+    values: Sequence[float], steps: Sequence[int | None], error: float | None = 0.01
+) -> list[Measurement]:
     return [
         Measurement(
-            f"checkpoint-{step}",
+            f"checkpoint-{place}",
             run="run",
             step=step,
-            benchmarks=(BenchmarkMeasurement("task", "", True, (score,)),),
+            benchmarks=(
+                BenchmarkMeasurement(
+                    "task", "task", True, (Score("acc", value, 500, 500, error, unit="share"),)
+                ),
+            ),
         )
-        for step, score in zip(steps, scores, strict=True)
+        for place, (value, step) in enumerate(zip(values, steps, strict=True), start=1)
     ]
 
 
-def test_evenly_spaced_it_is_the_root_of_the_squared_second_differences_over_six() -> None:
-    values = [0.30, 0.35, 0.33, 0.40, 0.38]
-    second = [b - (a + c) / 2 for a, b, c in zip(values, values[1:], values[2:], strict=False)]
-    expected = sqrt(sum(d * d / 1.5 for d in second) / 3)
-    assert residual_deviation(range(5), values) == pytest.approx(expected)
-
-
-def test_a_straight_line_has_none_at_whatever_distances() -> None:
-    places = [0.0, 1.0, 1.5, 4.0, 9.0]
-    assert residual_deviation(places, [0.2 + 0.05 * t for t in places]) == pytest.approx(0)
-    with pytest.raises(ValueError, match="have no residuals"):
-        residual_deviation([0.0, 1.0], [0.2, 0.3])
-
-
-def test_it_finds_the_noise_that_was_added_to_a_curve() -> None:
-    """Twenty checkpoints of a run that learns 30 pp, with noise of 1 pp."""
-    rng = np.random.default_rng(1)
-    steps = [500 * i for i in range(1, 21)]
-    smooth = np.array([0.3 + 0.3 * log(step / 500 + 1) / log(21) for step in steps])
-    squares = []
+@pytest.mark.parametrize("spacing", ["equal", "random", "doubling"])
+def test_the_noise_around_a_smooth_curve_is_found_however_steps_are_spaced(spacing: str) -> None:
+    rng = np.random.default_rng(5)
+    estimates = []
     for _ in range(400):
-        found = noise_of("acc", run_of(smooth + rng.normal(0, 0.01, 20), steps))
-        assert found is not None
-        squares.append(found.noise**2)
-    assert sqrt(np.mean(squares)) == pytest.approx(0.01, rel=0.05)
+        places = {
+            "equal": np.arange(1.0, 28.0),
+            "random": np.sort(rng.choice(10_000, 27, replace=False)).astype(float),
+            "doubling": 1.5 ** np.arange(27.0),
+        }[spacing]
+        trend = 0.4 + 0.3 * places / places[-1]
+        values = trend + rng.normal(0, 0.008, len(places))
+        estimates.append(step_noise(places.tolist(), values.tolist()) ** 2)
+    assert np.sqrt(np.mean(estimates)) == pytest.approx(0.008, rel=0.05)
 
 
-def test_the_ratio_is_the_range_over_the_noise_beside_what_chance_gives() -> None:
+def test_a_saturating_curve_adds_little_to_it() -> None:
+    rng = np.random.default_rng(6)
+    places = np.arange(1.0, 21.0)
+    curve = 0.7 - 0.4 * np.exp(-places / 8)
+    found = [
+        step_noise(places.tolist(), (curve + rng.normal(0, 0.01, 20)).tolist()) ** 2
+        for _ in range(400)
+    ]
+    assert np.sqrt(np.mean(found)) == pytest.approx(0.01, rel=0.06)
+
+
+def test_by_hand() -> None:
+    """Unequal spacing: 0.25 from the left neighbour's weight, 0.75 of it from the right's."""
+    # x = 0, 3, 4: a = 1/4, b = 3/4; residual 0.25 x 0 + 0.75 x 1 - 0 = 0.75.
+    assert step_noise([0, 3, 4], [0, 0, 1]) == pytest.approx(0.75 / np.sqrt(1 + 1 / 16 + 9 / 16))
+
+
+@pytest.mark.parametrize(("places", "values"), [([1, 2], [0.1, 0.2]), ([1, 1, 2], [0.1, 0.2, 0.3])])
+def test_too_few_and_places_that_do_not_rise_are_refused(
+    places: list[float], values: list[float]
+) -> None:
+    with pytest.raises(ValueError, match=r"needed|rise"):
+        step_noise(places, values)
+
+
+def test_it_stands_beside_the_sampling_error_and_the_range() -> None:
+    noise = noise_of("acc", measured([0.50, 0.56, 0.58, 0.66], [100, 200, 300, 400], 0.02))
+    # Second differences -0.04 and 0.06, each of the variance 6/4 of the noise's.
+    assert noise.step == pytest.approx(np.sqrt((0.02**2 + 0.03**2) / 1.5 / 2))
+    assert noise.sampling == pytest.approx(0.02)
+    assert noise.span == pytest.approx(0.16)
+    assert noise.signal_to_noise == pytest.approx(0.16 / (noise.step or 0))
+
+
+def test_it_needs_four_checkpoints_and_says_so() -> None:
+    noise = noise_of("acc", measured([0.5, 0.6, 0.7], [1, 2, 3]))
+    assert (noise.step, noise.signal_to_noise) == (None, None)
+    assert noise.reason == "3 checkpoints, 4 are needed"
+
+
+def test_values_that_do_not_move_have_no_ratio_and_no_errors_no_sampling_error() -> None:
+    noise = noise_of("acc", measured([0.5] * 4, [1, 2, 3, 4], None))
+    assert (noise.step, noise.signal_to_noise) == (0.0, None)
+    assert noise.reason == "no step-to-step noise"
+    assert (
+        noise_of(
+            "acc",
+            [
+                Measurement(
+                    "a",
+                    benchmarks=(
+                        BenchmarkMeasurement(
+                            "t", "t", True, (Score("acc", 12.5, 10, 10, unit="points"),)
+                        ),
+                    ),
+                )
+            ],
+        ).sampling
+        is None
+    )
+
+
+def test_places_stand_in_for_steps_that_are_not_known() -> None:
+    values = [0.5, 0.56, 0.58, 0.66]
+    known = noise_of("acc", measured(values, [1, 2, 3, 4]))
+    assert noise_of("acc", measured(values, [10, None, 30, 40])).step == known.step
+    assert noise_of("acc", measured(values, [10, 10, 30, 40])).step == known.step
+
+
+def test_a_run_has_the_noise_of_each_of_its_metrics(asked: Make) -> None:
     rng = np.random.default_rng(2)
-    still = [noise_of("acc", run_of(0.5 + rng.normal(0, 0.01, 15))) for _ in range(200)]
-    ratios = [each.ratio for each in still if each is not None and each.ratio is not None]
-    assert np.median(ratios) == pytest.approx(expected_range(15), rel=0.1)
-    found = noise_of("acc", run_of(np.linspace(0.3, 0.6, 15) + rng.normal(0, 0.01, 15)))
-    assert found is not None
-    assert found.ratio == pytest.approx(found.spread / found.noise)
-    assert (found.ratio or 0) > 3 * found.by_chance
-    assert found.standard_error == pytest.approx(0.0151)
-
-
-@pytest.mark.parametrize(("n", "expected"), [(2, 1.128), (5, 2.326), (10, 3.078), (20, 3.735)])
-def test_the_expected_range_is_tippetts(n: int, expected: float) -> None:
-    assert expected_range(n) == pytest.approx(expected, abs=5e-4)
-
-
-def test_scores_that_do_not_move_have_no_ratio() -> None:
-    found = noise_of("acc", run_of([0.5] * 6))
-    assert found is not None
-    assert (found.noise, found.ratio) == (0.0, None)
-
-
-def test_few_checkpoints_have_none_and_a_note_says_how_many_it_takes() -> None:
-    few, enough = run_of([0.3, 0.4, 0.5, 0.6]), run_of([0.3, 0.4, 0.5, 0.6, 0.55])
-    conclusions = conclude(few)
-    assert conclusions.runs[0].noise == ()
-    assert any(f"takes {FEWEST} checkpoints or more" in note for note in conclusions.notes)
-    conclusions = conclude(enough)
-    assert [each.metric for each in conclusions.runs[0].noise] == ["acc"]
-    assert not any("step-to-step" in note for note in conclusions.notes)
-
-
-def test_every_report_has_it() -> None:
-    conclusions = conclude(run_of([0.30, 0.36, 0.38, 0.47, 0.50, 0.49]))
-    (noise,) = conclusions.runs[0].noise
-    shown = f"{100 * noise.noise:.2f} pp"
-    (line,) = (each for each in curve_lines(conclusions) if shown in each)
-    assert line.split()[0] == "acc"
-    (folded,) = noise_markdown(conclusions)
-    assert shown in folded
-    runs = conclusions_json(conclusions)["runs"]
-    assert isinstance(runs, list)
-    assert runs[0]["noise"][0]["noise"] == pytest.approx(noise.noise)  # type: ignore[index,call-overload]
+    run = [asked(f"checkpoint-{i}", rng.random((300, 2)) < 0.5, step=i) for i in range(1, 7)]
+    (concluded,) = conclude(run).runs
+    assert [each.metric for each in concluded.noise] == ["real@1", "real@5"]
+    for noise in concluded.noise:
+        # Independent samples at each checkpoint: the step noise is the sampling error.
+        assert noise.step is not None
+        assert noise.sampling is not None
+        assert 0.3 < noise.step / noise.sampling < 2.5
