@@ -42,7 +42,7 @@ def test_they_are_a_metric_of_their_own_beside_the_shares(project: Any) -> None:
     assert scores["word_bits_per_byte"]["value"] == pytest.approx(1.0)
     assert scores["word_bits_per_byte"]["unit"] == "bits_per_byte"
     assert not scores["word_bits_per_byte"]["gated"]
-    (line,) = [line for line in result.outlines if "word_bits_per_byte  " in line]
+    (line,) = [line for line in result.outlines if "word_bits_per_byte ↓" in line]
     assert "1.0000" in line
     assert "%" not in line
 
