@@ -76,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     common = ("--common",) if arguments.common else ()
     given = right.summary.given if right.summary is not None else {}
     scope = Scope(
+        remedy="--common compares what both have",
         selection=common,
         limited=common or (("--limit",) if "limit" in given else ()),
         allowed=frozenset(arguments.allow_mismatch),

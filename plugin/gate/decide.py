@@ -186,7 +186,7 @@ def _word(
         wanted = amount(must_see, unit)
         return (
             "inconclusive",
-            f"{_moved(change, by)}; a drop of {wanted} would not have been found: "
+            f"{_moved(change, by)}; a {_fall(figures)} of {wanted} would not have been found: "
             f"{_sensitivity(figures)}",
         )
     return "unchanged", f"{_moved(change, by)}; {_sensitivity(figures)}"
@@ -196,6 +196,11 @@ def _moved(change: float, by: str) -> str:
     if not change:
         return "no difference"
     return f"{'worse' if change < 0 else 'better'} by {by}"
+
+
+def _fall(figures: Comparison) -> str:
+    """What a change for the worse is called: a `drop`, or a `rise` where less is better."""
+    return "drop" if figures.higher_is_better else "rise"
 
 
 def _flips(figures: Comparison) -> str:
@@ -208,7 +213,7 @@ def _flips(figures: Comparison) -> str:
 def _sensitivity(figures: Comparison) -> str:
     n = "" if figures.n is None else f" at n = {figures.n:,}"
     if figures.mde is None:
-        return f"MDE: no drop{n} would be found in four runs of five"
+        return f"MDE: no {_fall(figures)}{n} would be found in four runs of five"
     return f"MDE {amount(figures.mde, figures.unit)}{n}"
 
 

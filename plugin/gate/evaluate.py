@@ -198,8 +198,8 @@ def _candidates(
                 pending.leave_out(name, scope.selection)
                 continue
             reason = (
-                f"the baseline has {metric} of {held.benchmark}, and this session did not ask "
-                f"{held.benchmark}: give its data, or deselect it on purpose (-k)"
+                f"the baseline has {metric} of {held.benchmark}, and this run did not ask "
+                f"{held.benchmark}: {scope.remedy}"
             )
             pending.add(None, Candidate(name, None, 0.0, True, "missing", reason))
     return pending
@@ -223,7 +223,7 @@ def _missing_numbers(
         if scope.selection:
             pending.leave_out(metric, scope.selection)
         else:
-            reason = f"the baseline has {metric}, and this session did not measure it"
+            reason = f"the baseline has {metric}, and this run did not measure it"
             pending.add(None, Candidate(metric, None, 0.0, True, "missing", reason))
 
 

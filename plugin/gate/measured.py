@@ -44,6 +44,7 @@ class Scope:
     """What the user asked the gate to look at.
 
     Attributes:
+        remedy: what to do about a benchmark that the run lacks.
         selection: what selected items (`-k`, `a file argument`): benchmarks and samples of the
             baseline that this run lacks are its doing. Empty when everything was to be measured.
         limited: what left out samples only (`--limit`).
@@ -55,6 +56,7 @@ class Scope:
             hundredths of the unit for shares (0.01 is 1 pp), times 100 for other units.
     """
 
+    remedy: str = "give its data, or deselect it on purpose (-k)"
     selection: tuple[str, ...] = ()
     limited: tuple[str, ...] = ()
     chosen_metrics: Mapping[str, str] = field(default_factory=dict)

@@ -108,7 +108,9 @@ def _verdict(verdict: Verdict) -> dict[str, JSON]:
 def _rows(compared: SideBySide) -> Iterator[tuple[Task | None, Sequence[str]]]:
     for task in compared.tasks:
         for verdict in task.verdicts:
-            yield task, _cells(verdict, verdict.word)
+            shown = verdict.gated or not task.gated
+            word = verdict.word if shown else f"{verdict.word} (not gated)"
+            yield task, _cells(verdict, word)
     if compared.composite is not None:
         yield None, _cells(compared.composite, compared.composite.word)
     if compared.average is not None:
@@ -119,8 +121,9 @@ def _cells(verdict: Verdict, word: str) -> tuple[str, ...]:
     figures = verdict.comparison
     if figures is None:
         return (verdict.metric, *("",) * (len(_HEADER) - 2), word)
+    arrow = "" if figures.higher_is_better else f" {words.LESS_IS_BETTER}"
     return (
-        verdict.metric,
+        f"{verdict.metric}{arrow}",
         words.value(figures.baseline, figures.unit),
         words.value(figures.current, figures.unit),
         words.points(figures.difference, figures.unit),
@@ -173,7 +176,7 @@ def _conclusions(compared: SideBySide) -> Iterator[str]:
     for word in SEVERITY[:-2]:
         for task in compared.tasks:
             for verdict in task.verdicts:
-                if verdict.word == word and task.gated:
+                if verdict.word == word and task.gated and verdict.gated:
                     place = task.protocol or task.benchmark
                     named = "" if verdict.metric.startswith(place) else f"{place} "
                     remark = f"; {verdict.remark}" if verdict.remark else ""

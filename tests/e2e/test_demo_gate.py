@@ -24,6 +24,7 @@ def gated_words(summary: dict[str, Any]) -> dict[str, str]:
         for benchmark in checkpoint["benchmarks"]
         if benchmark["primary"]
         for verdict in benchmark["verdicts"]
+        if verdict["gated"]
     }
 
 

@@ -167,10 +167,13 @@ def test_a_run_is_compared_with_a_file_of_lm_evals(
     own = {part: content for part, content in theirs(1).items() if part != "samples"}
     file = lm_eval_workspace.path / "results_2026-01-01T00-00-00.000000.json"
     file.write_text(json.dumps(own, default=handle_non_serializable))
-    for after in (ours("as-it-likes"), ours("as-it-likes") / "tiny_return_results.json"):
-        output = lm_eval_workspace.run(f"ckptbench compare {file} {after}").expect(0)
+    alone = ours("as-it-likes") / "tiny_return_results.json"
+    for after, options in ((ours("as-it-likes"), ""), (alone, " --common")):
+        output = lm_eval_workspace.run(f"ckptbench compare {file} {after}{options}").expect(0)
         (line,) = [
-            line for line in output.splitlines() if "tiny_return exact_match,strict-match" in line
+            line
+            for line in output.splitlines()
+            if line.startswith("  tiny_return exact_match,strict-match")
         ]
         assert line.split().count("27.27%") == 2
         assert line.endswith("inconclusive"), "eleven documents tell little"

@@ -258,7 +258,7 @@ def test_only_means_are_gated_and_the_first_decides(folder: Path) -> None:
     assert graded.names == ("em,none", "f1,none", "f1_even,none")
     assert (graded.decides, graded.corpus) == ("em,none", ())
     rolling = reducer_of(tasks["tiny_text"])
-    assert (rolling.names, rolling.decides) == ((), "")
+    assert (rolling.names, rolling.decides) == (("gold_bits_per_byte,none",), "")
     assert set(rolling.corpus) == {
         "word_perplexity,none",
         "byte_perplexity,none",
