@@ -24,6 +24,9 @@ import scipy.stats  # noqa: F401
 
 import ckptbench.evalconfig.read  # noqa: F401
 
+with contextlib.suppress(ImportError):
+    import datasets  # noqa: F401  (pyarrow takes its types once in a process)
+
 CONFTEST = '''
 """An engine that does what the first word of a text tells it."""
 import math, os, time
