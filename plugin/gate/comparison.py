@@ -31,10 +31,10 @@ from .difference_intervals import (
 )
 from .mde import (
     clustered_shares_mde,
-    errors_mde,
     graded_mde,
     paired_shares_mde,
     shift_mde,
+    unpaired_errors_mde,
     unpaired_shares_mde,
 )
 from .permutation_test import PValues, sign_flip_test
@@ -306,13 +306,15 @@ def _errors(
     p = welch_test(now, ours, degrees, then, theirs, then_n=n)
     error = sqrt(ours**2 + theirs**2)
     interval = t_interval(figures.difference, error, welch_degrees(ours, degrees, theirs, n))
-    largest = figures.baseline if figures.higher_is_better else inf
-    mde = errors_mde(
-        error,
-        welch_degrees(ours, degrees, theirs, n),
+    mde = unpaired_errors_mde(
+        ours,
+        degrees,
+        figures.baseline,
+        theirs,
         alpha=terms.alpha,
         tolerance=terms.tolerance,
-        largest=largest,
+        then_n=n,
+        share=score.share and figures.higher_is_better,
     )
     return replace(
         figures,

@@ -17,7 +17,6 @@ from ..scores.intervals import (
     Interval,
     Kind,
     Partition,
-    share_interval,
     t_quantile,
     unbounded_interval,
 )
@@ -106,18 +105,6 @@ def unpaired_interval(
     the difference between independent proportions", method 10, there from Wilson's intervals).
     """
     return mover([now, then], [now_interval, then_interval], [1.0, -1.0])
-
-
-def unpaired_shares(now: float, now_n: int, then: float, then_n: int) -> Interval | None:
-    """`unpaired_interval` of two shares of independent samples of which only the n is known.
-
-    Returns:
-        The interval, within -1 and 1; None where either n is below 2.
-    """
-    mine, theirs = share_interval(now, now_n), share_interval(then, then_n)
-    if mine is None or theirs is None:
-        return None
-    return unpaired_interval(now, mine, then, theirs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from ckptbench.gate.difference_intervals import (
     composite_interval,
     paired_interval,
     unpaired_interval,
-    unpaired_shares,
 )
 from ckptbench.scores.intervals import partition, share_interval, t_quantile
 
@@ -111,18 +110,18 @@ def test_two_shares_of_which_only_n_is_known() -> None:
     mine, theirs = share_interval(0.59, 200), share_interval(1.0, 20)
     assert mine is not None
     assert theirs is not None
-    found = unpaired_shares(0.59, 200, 1.0, 20)
-    assert found == pytest.approx(unpaired_interval(0.59, mine, 1.0, theirs))
-    assert found is not None
+    found = unpaired_interval(0.59, mine, 1.0, theirs)
     # 20 of 20 is no certainty: it may be a share of 0.83.
     assert found[0] == pytest.approx(-0.41 - (0.59 - mine[0]), abs=0.01)
     assert found[1] == pytest.approx(-0.41 + sqrt((mine[1] - 0.59) ** 2 + (1 - theirs[0]) ** 2))
 
 
 def test_unpaired_shares_never_have_zero_width_and_stay_within_1() -> None:
-    low, high = unpaired_shares(1.0, 28, 0.0, 28) or (0, 0)
+    all_, none = share_interval(1.0, 28), share_interval(0.0, 28)
+    assert all_ is not None
+    assert none is not None
+    low, high = unpaired_interval(1.0, all_, 0.0, none)
     assert low < high == 1.0
-    assert unpaired_shares(1.0, 1, 0.5, 100) is None
 
 
 # Composites
