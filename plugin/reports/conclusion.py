@@ -43,7 +43,8 @@ def gated_verdicts(summary: Summary) -> Iterator[tuple[CheckpointResult, Verdict
 
 def nothing_compared(summary: Summary) -> bool:
     """Whether a baseline was given of which nothing could be compared: that never passes."""
-    return any(c.in_baseline and not c.compared for c in summary.checkpoints)
+    compared = {c.name for c, verdict in gated_verdicts(summary) if verdict.comparison is not None}
+    return any(c.baseline and c.name not in compared for c in summary.checkpoints)
 
 
 def conclude(summary: Summary) -> Conclusion:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckptbench.reports.conclusion import conclude
+from ckptbench.reports.conclusion import conclude, nothing_compared
 from ckptbench.results import Summary
 
 
@@ -133,6 +133,16 @@ def test_a_baseline_of_which_nothing_was_compared_never_passes(make: SimpleNames
         "0 of 2 metrics of the baseline compared: exit 1"
     )
     assert conclusion.level == "bad"
+
+
+def test_nor_does_one_that_holds_nothing_gated(make: SimpleNamespace) -> None:
+    result = make.result("real/whole-word", make.score("real@1", 0.6))
+    empty = make.summary(make.checkpoint(result, baseline="best.json"), exit_status=1)
+    assert nothing_compared(empty)
+    assert conclude(empty).text == (
+        "nothing was compared: no score of this run is in best.json: exit 1"
+    )
+    assert not nothing_compared(make.summary(make.checkpoint(result)))
 
 
 def test_inconclusive_passes_by_default_and_fails_a_strict_gate(make: SimpleNamespace) -> None:
