@@ -368,6 +368,7 @@ class _Checkpoint:
 
         Results that were joined to it behind those of its groups hold no samples: they stay out.
         """
+        scope = Scope(tolerance=options.tolerance)
         benchmarks = {
             bench.protocol: baseline_benchmark(
                 bench.benchmark,
@@ -377,9 +378,10 @@ class _Checkpoint:
                 table=table,
                 scores=bench.scores,
                 tolerance={
-                    metric: allowed
-                    for metric, allowed in options.tolerance.items()
-                    if metric in table.metrics
+                    score.metric: allowed
+                    for score in bench.scores
+                    if score.metric in table.metrics
+                    and (allowed := scope.given(bench.benchmark, score)) is not None
                 },
                 settings=bench.settings,
             )

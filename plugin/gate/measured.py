@@ -64,11 +64,18 @@ class Scope:
     gate_on: frozenset[str] = frozenset()
     tolerance: Mapping[str, float] = field(default_factory=dict)
 
-    def tolerance_of(self, benchmark: str, score: Score, held: BaselineBenchmark) -> float:
-        """Allowed worsening in the metric's unit: what was given, the baseline's, the default."""
+    def given(self, benchmark: str, score: Score) -> float | None:
+        """The tolerance given for a metric by its name, in the metric's unit; None without one."""
         for name in (f"{benchmark}/{score.metric}", score.metric):
             if name in self.tolerance:
                 return self.tolerance[name] * (1 if score.share else 100)
+        return None
+
+    def tolerance_of(self, benchmark: str, score: Score, held: BaselineBenchmark) -> float:
+        """Allowed worsening in the metric's unit: what was given, the baseline's, the default."""
+        allowed = self.given(benchmark, score)
+        if allowed is not None:
+            return allowed
         if "*" in self.tolerance and score.unit in ("share", "points"):
             return self.tolerance["*"] * (1 if score.share else 100)
         if score.metric in held.tolerance:

@@ -300,3 +300,11 @@ def test_the_composite_lacks_a_verdict_where_a_side_lacks_a_part() -> None:
     parts = {s.metric: s for bench in both for s in bench.scores}
     score = composite(parts, WEIGHTS, [bench.table for bench in both])
     assert evaluate_composite(score, WEIGHTS, both, as_baseline(REAL)) is None
+
+
+def test_a_tolerance_that_is_given_by_name_is_in_the_metrics_unit() -> None:
+    scope = Scope(tolerance={"real/real@1": 0.02, "real_bits_per_byte": 0.0005, "*": 0.5})
+    bits = Score("real_bits_per_byte", 1.0, 9, 9).of(BITS_PER_BYTE)
+    assert scope.given("real", bits) == pytest.approx(0.05)
+    assert scope.given("real", Score("real@1", 0.5, 9, 9)) == 0.02
+    assert scope.given("other", Score("real@1", 0.5, 9, 9)) is None
