@@ -196,12 +196,6 @@ def test_a_script_does_not_talk_its_way_out_by(sandbox: Sandbox, name: str) -> N
     assert len(found.reason) <= 400
 
 
-def test_what_a_test_sets_on_a_module_stays_with_that_test(sandbox: Sandbox) -> None:
-    completion = "    import math\n    return math\n"
-    lines = "candidate(1, 2).pi = 3\nimport math\nassert math.pi < 3.1"
-    assert verdict(sandbox, completion, lines) == "fail"
-
-
 def test_a_module_that_tests_take_from_the_program_is_the_real_one(sandbox: Sandbox) -> None:
     lines = "assert math.isclose(candidate(2, 3), 5)"
     assert verdict(sandbox, RIGHT + "import math\n", lines) == "pass"

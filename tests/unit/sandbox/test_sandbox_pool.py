@@ -162,7 +162,7 @@ def test_without_walls_what_a_program_starts_still_ends_with_it() -> None:
         assert sandbox.submit(task("a", body)).result(timeout=60).passed
         assert sandbox.submit(task("b")).result(timeout=60).passed
         started = [number for number in descendants(os.getpid()) if number not in before]
-        assert len(started) == 3  # a stem, a judge, a zygote: no orphan
+        assert len(started) == 4  # a stem, a judge, a zygote, one that runs tests: no orphan
     assert alive(started) == []
 
 

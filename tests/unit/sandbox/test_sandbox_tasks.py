@@ -85,12 +85,14 @@ def test_other_builtins_are_the_judge_s_own(sandbox: Sandbox) -> None:
     )
 
 
-def test_a_module_that_the_program_has_imported_is_the_judge_s_own(sandbox: Sandbox) -> None:
+def test_a_module_that_tests_forgot_to_import_is_the_judge_s_own(sandbox: Sandbox) -> None:
     asserts = ["assert math.isclose(f(1), 0.5)"]
     imported = "import math\ndef f(x): return 0.5"
     assert verdict_of(sandbox, mbpp_task("a", imported, asserts)).passed
     forgotten = "def f(x): return 0.5"
-    assert "NameError" in verdict_of(sandbox, mbpp_task("b", forgotten, asserts)).reason
+    assert verdict_of(sandbox, mbpp_task("b", forgotten, asserts)).passed
+    false = "class math:\n    isclose = lambda *_: True\ndef f(x): return 7"
+    assert verdict_of(sandbox, mbpp_task("c", false, asserts)).word == "fail"
 
 
 def test_changes_in_place_come_back(sandbox: Sandbox) -> None:
