@@ -18,6 +18,7 @@ from .folding import FoldedRun, fold_run
 from .gate.baseline_file import write as write_baseline
 from .gate.decide import fails
 from .gate.verdict import Gate
+from .lacking import lacking_note
 from .outcomes import Recorded
 from .reports.conclusion import gated_verdicts, nothing_compared
 from .reports.environment import describe_environment, hide_secrets
@@ -63,6 +64,8 @@ _REMADE_BY = (
     "top-p",
     "max-tokens",
     "exec-timeout",
+    "exec-memory",
+    "exec-libraries",
 )
 # Options that decide how answers are drawn.
 _DRAWN_BY = ("seed", "num_samples", "temperature", "top_p", "max_tokens")
@@ -98,7 +101,7 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
         gate=bench.options.gate,
         checkpoints=folded.checkpoints,
         environment=_environment(bench),
-        notes=tuple(dict.fromkeys([*folded.notes, *bench.store.notes(), *bench.notes])),
+        notes=tuple(dict.fromkeys([*folded.notes, *bench.store.notes(), *_notes(bench)])),
         rerun_options=tuple(_rerun_options(bench.config.invocation_params.args)),
         given=_given(bench),
         drawing={name: getattr(bench.options, name) for name in _DRAWN_BY},
@@ -184,6 +187,12 @@ def _given(bench: BenchSession) -> dict[str, Given]:
         hidden = isinstance(plain, str) and not shown.endswith(f"={plain}")
         found[name] = Given(shown.partition("=")[2] if hidden else plain, source)
     return found
+
+
+def _notes(bench: BenchSession) -> tuple[str, ...]:
+    missed = (each.reason for each in bench.outcomes.by_nodeid.values() if each.status == "missed")
+    lack = lacking_note(missed)
+    return (*bench.notes, lack) if lack else bench.notes
 
 
 def _environment(bench: BenchSession) -> dict[str, str]:

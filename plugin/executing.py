@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import typing
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .judging import NoAnswer
-from .samples import Failed, Response, Skipped
+from .option_values import EXEC_MEMORY_MB
+from .samples import Failed, Response, Sample, Skipped
 
 if TYPE_CHECKING:
+    from .gate.baseline_values import Scalar
     from .items import SampleItem
+    from .options import Options
+    from .protocol import Protocol
 
 
-class Execution(Protocol):
+class Execution(typing.Protocol):
     """What became of a program. The `execution` of a benchmark function.
 
     Attributes:
@@ -77,3 +82,21 @@ class Executions:
         if execution.word == "error":
             raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
         return execution
+
+
+def limits_of(options: Options, protocol: Protocol, sample: Sample) -> dict[str, Scalar]:
+    """What the programs of a benchmark may use, as settings of its result.
+
+    Args:
+        sample: one of the benchmark's, which may bring limits along.
+    """
+    own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
+    limits: dict[str, Scalar] = {
+        "exec_timeout_s": options.exec_timeout,
+        "exec_memory_mb": EXEC_MEMORY_MB,
+        "exec_libraries": ",".join(options.exec_libraries),
+        **own,
+    }
+    if options.exec_memory is not None:
+        limits["exec_memory_mb"] = options.exec_memory
+    return limits

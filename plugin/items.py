@@ -17,7 +17,7 @@ from _pytest.mark.structures import NodeKeywords, get_unpacked_marks
 from .benchmark import Benchmark
 from .errors import CkptbenchError
 from .evalconfig.effective import effective
-from .executing import Execution
+from .executing import Execution, limits_of
 from .groups import OBEYED_MARKS, Group
 from .judging import NoAnswer, Outcome
 from .protocol import Asking
@@ -293,7 +293,7 @@ def make_items(
                 asked=asked,
             )
             if group.executes:
-                group.settings = {"exec_timeout_s": session.options.exec_timeout}
+                group.settings = limits_of(session.options, protocol, limited[0])
             _describe(group, collector, name)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from .option import Option
+from .option_execution import EXECUTION
 from .option_values import (
     DEVICES,
     DTYPES,
@@ -15,7 +14,6 @@ from .option_values import (
     checkpoint_spec,
     contest_tests,
     device,
-    exec_timeout,
     header,
     ks,
     limit,
@@ -38,35 +36,6 @@ from .option_values import (
     whole_number,
 )
 from .tracking.address import tracking_uri
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option.
-
-    Attributes:
-        name: `seq-len` for `--seq-len`, `--ckpt-seq-len` and the ini setting `ckpt_seq_len`.
-        parse: makes the value from the text, or raises `argparse.ArgumentTypeError`; None for a
-            switch without a value.
-        default: the value when nothing was given.
-        many: `append` collects values in a tuple, `extend` joins tuples, `merge` merges mappings.
-    """
-
-    name: str
-    parse: Callable[[str], Any] | None
-    default: Any
-    metavar: str
-    help: str
-    many: str = ""
-
-    @property
-    def field(self) -> str:
-        return self.name.replace("-", "_")
-
-    @property
-    def dest(self) -> str:
-        return f"ckpt_{self.field}"
-
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -305,20 +274,7 @@ OPTIONS: tuple[Option, ...] = (
         "N|auto",
         "tokens in one batch, padding included (default auto)",
     ),
-    Option(
-        "exec-timeout",
-        exec_timeout,
-        3.0,
-        "SECONDS",
-        "time a generated program has, waiting for a processor not counted (default 3)",
-    ),
-    Option(
-        "unsafe-exec",
-        None,
-        False,
-        "",
-        "run generated programs even where nothing protects this machine from them",
-    ),
+    *EXECUTION,
     Option(
         "eval-config",
         Path,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -125,6 +127,46 @@ def exec_timeout(text: str) -> float:
     if not 0 < number <= 3600:
         raise _expected(what, text)
     return number
+
+
+EXEC_MEMORY_MB = 512
+"""MiB that a generated program may use, unless the option or the dataset says otherwise."""
+
+_MIB = {"M": 1, "G": 1024}
+
+
+def exec_memory(text: str) -> int:
+    """`512M` or `4G` as MiB, 16 at least."""
+    what = "memory such as 512M or 4G, 16M at least"
+    number, unit = text[:-1], text[-1:].upper()
+    try:
+        size = float(number) * _MIB[unit]
+    except (ValueError, KeyError):
+        raise _expected(what, text) from None
+    if not 16 <= size < 2**30 or size != int(size):
+        raise _expected(what, text)
+    return int(size)
+
+
+def exec_libraries(text: str) -> tuple[str, ...]:
+    """Installed packages, separated by commas, each once and in order of the alphabet.
+
+    Raises:
+        argparse.ArgumentTypeError: one is not installed, or is no name of a package.
+    """
+    found = tuple(sorted(set(names(text))))
+    for name in found:
+        if not name.isidentifier():
+            raise _expected("names of packages as they are imported, such as numpy,pandas", text)
+        if name in sys.stdlib_module_names:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} belongs to Python, programs may always import it: leave it out"
+            )
+        if importlib.util.find_spec(name) is None:
+            raise argparse.ArgumentTypeError(
+                f"no package {name!r} is installed: pip install it, or leave it out"
+            )
+    return found
 
 
 def contest_tests(text: str) -> str:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .errors import CkptbenchError, nearest
-from .option_list import OPTIONS, Option
+from .option import Option
+from .option_list import OPTIONS
 from .short_names import add_with_short_name, names_of
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Options:
     batch_size: int | None
     batch_tokens: int | None
     exec_timeout: float
+    exec_memory: int | None
+    exec_libraries: tuple[str, ...]
     unsafe_exec: bool
     eval_config: EvalPlan | None
     list_benchmarks: bool

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .samples import Request, Response, Sample
 
 if TYPE_CHECKING:
+    from .gate.baseline_values import Scalar
     from .scores.score import Reducer
 
 
@@ -56,6 +57,8 @@ class Protocol:
         covers: whether the protocol can ask this sample at all (a row may lack a field).
         execute: makes what the `sandbox` fixture judges of a sample, its response and the number
             of the trial; for benchmark functions that take `execution`.
+        own_limits: limits of a program that the samples bring along, as settings of the result
+            (`exec_timeout_s`, `exec_memory_mb`); None where the session's hold.
         score: how its outcomes become scores, where that is not as the benchmark says.
         answer: the right answer's text as the model is scored on it, where responses hold its
             log probability: its bits per byte are then a metric beside the share.
@@ -66,6 +69,7 @@ class Protocol:
     read: Callable[[Sample, Response], Response] = as_it_is
     covers: Callable[[Sample], bool] = every_sample
     execute: Callable[[Sample, Any, int], Any] | None = None
+    own_limits: Callable[[Sample], Mapping[str, Scalar]] | None = None
     score: Reducer | None = None
     answer: Callable[[Sample], str] | None = None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CkptbenchError
+from ..option_values import exec_libraries, exec_memory, exec_timeout
 
 _DATASETS = ("humaneval", "mbpp")
 _EXAMPLES = """\
@@ -36,7 +37,26 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     judge.add_argument("--imports", action="store_true", help="judge after the usual imports")
     judge.add_argument("--k", type=_ks, default=(1, 10, 100), metavar="K[,K...]", help="1,10,100")
-    judge.add_argument("--timeout", type=float, default=3.0, metavar="SECONDS", help="3")
+    judge.add_argument(
+        *("--exec-timeout", "--timeout"),
+        type=exec_timeout,
+        default=3.0,
+        metavar="SECONDS",
+        help="time a program has (default 3; HumanEval+ and MBPP+ have limits of their own)",
+    )
+    judge.add_argument(
+        "--exec-memory",
+        type=exec_memory,
+        metavar="SIZE",
+        help="memory a program has, such as 2G (default 512M; 4G for HumanEval+ and MBPP+)",
+    )
+    judge.add_argument(
+        "--exec-libraries",
+        type=exec_libraries,
+        default=(),
+        metavar="NAME[,NAME...]",
+        help="installed packages that programs may import, such as numpy (default none)",
+    )
     judge.add_argument("--workers", type=int, default=None, metavar="N", help="default: the cores")
     judge.add_argument(
         "--unsafe-exec", action="store_true", help="even where nothing protects this machine"
@@ -56,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ckptbench.fixtures.datasets.code_tasks import task_of
     from ckptbench.fixtures.sandbox import Sandbox
 
+    from ..lacking import lacking_note
+
     if arguments.dataset == "mbpp" and arguments.data is None:
         raise CkptbenchError("MBPP comes with no package", where="--data", remedy="give its file")
     load: Any = humaneval.load if arguments.dataset == "humaneval" else mbpp.load
@@ -63,10 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
     preamble = IMPORTS if arguments.imports else ""
     by_id = {f"{a.sample.id}-t{a.trial:02d}": a for a in completions.answers}
     tasks = [task_of(a.sample, a.program, id=name, preamble=preamble) for name, a in by_id.items()]
-    rows = []
+    rows: list[dict[str, Any]] = []
     with Sandbox(
         workers=arguments.workers,
-        timeout_s=arguments.timeout,
+        timeout_s=arguments.exec_timeout,
+        memory_mb=arguments.exec_memory,
+        libraries=arguments.exec_libraries,
         unsafe_exec=arguments.unsafe_exec,
     ) as box:
         print(box.describe())
@@ -87,6 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
 
         atomic_write_text(arguments.output, "".join(f"{json.dumps(row)}\n" for row in rows))
     _tell(rows, arguments.k, completions.unanswered)
+    lack = lacking_note(row["reason"] for row in rows if row["verdict"] != "pass")
+    if lack:
+        print(f"note: {lack}")
     broken = sum(row["verdict"] == "error" for row in rows)
     if broken:
         print(f"ckptbench: {broken:,} programs could not be judged: no score", file=sys.stderr)

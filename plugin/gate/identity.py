@@ -18,6 +18,8 @@ SETTINGS: Mapping[str, str] = {
     "chat": "chat template",
     "num_fewshot": "few-shot examples",
     "exec_timeout_s": "time limit of a program, s",
+    "exec_memory_mb": "memory of a program, MiB",
+    "exec_libraries": "libraries of a program",
     "codecontests_tests": "tests of a problem",
 }
 

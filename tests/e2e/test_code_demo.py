@@ -105,6 +105,7 @@ def test_contests_tell_what_was_tested_and_what_was_left_out(tmp_path: Path) -> 
         *("--checkpoint=demo-code", "-k", "codecontests", "--codecontests-data=c.jsonl"),
         *("--codecontests-tests=sample:2", "--limit=0.5", "--num-samples=2", "--temperature=1"),
         *("--max-tokens=8", "--exec-timeout=2.5", "--gate=off"),
+        *("--exec-memory=1G", "--exec-libraries=numpy"),
     )
     assert done.returncode == 0, done.stdout
     assert "codecontests: --limit drew 2 of 4 problems by the seed; left out: " in done.stdout
@@ -112,6 +113,8 @@ def test_contests_tell_what_was_tested_and_what_was_left_out(tmp_path: Path) -> 
     summary = json.loads((tmp_path / "results/it/summary.json").read_text())
     (checkpoint,) = summary["checkpoints"]
     assert checkpoint["settings"]["exec_timeout_s"] == 2.5
+    assert checkpoint["settings"]["exec_memory_mb"] == 1024
+    assert checkpoint["settings"]["exec_libraries"] == "numpy"
     assert checkpoint["benchmarks"][0]["dataset"]["source"].startswith("c.jsonl, 2 tests, seed 0")
     with (tmp_path / "results/it/demo-code_codecontests_problems.csv").open(newline="") as file:
         table = list(csv.DictReader(file))

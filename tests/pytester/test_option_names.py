@@ -59,6 +59,8 @@ GIVEN = {
     "codecontests-data": "contests.jsonl",
     "codecontests-tests": "sample:4",
     "exec-timeout": "1.5",
+    "exec-memory": "2G",
+    "exec-libraries": "numpy",
     "tasks": "gsm8k,arc_easy",
     "include-path": "tasks",
     "num-fewshot": "5",
@@ -84,6 +86,8 @@ SWITCHES = {
     "unsafe-exec",
 }
 READ = {
+    "exec-memory": "2048",
+    "exec-libraries": "('numpy',)",
     "header": "(Header(name='X-Key'),)",
     "tasks": "('gsm8k', 'arc_easy')",
     "include-path": "(PosixPath('tasks'),)",

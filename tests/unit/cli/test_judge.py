@@ -68,3 +68,59 @@ def test_what_cannot_be_used_is_one_message(
     assert "broken.jsonl:1" in capsys.readouterr().err
     assert judge(file, "--dataset", "mbpp") == 2
     assert "--data" in capsys.readouterr().err
+
+
+def one_answer(path: Path, problems: Path, body: str) -> Path:
+    row = json.loads(problems.read_text(encoding="utf-8").splitlines()[0])
+    path.write_text(json.dumps({"task_id": row["task_id"], "completion": body}) + "\n")
+    return path
+
+
+def test_memory_is_an_option(
+    tmp_path: Path, problems: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = json.loads(problems.read_text(encoding="utf-8").splitlines()[0])
+    body = f"    bytes(600 * 2**20)\n{row['canonical_solution']}"
+    file = one_answer(tmp_path / "large.jsonl", problems, body)
+    given = (file, "--dataset", "humaneval", "--data", problems, "--k=1")
+    assert judge(*given) == 0
+    assert "1 memory" in capsys.readouterr().out
+    assert judge(*given, "--exec-memory=1G") == 0
+    assert "1 pass" in capsys.readouterr().out
+
+
+def test_libraries_are_an_option_and_their_lack_is_told(
+    tmp_path: Path, problems: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = json.loads(problems.read_text(encoding="utf-8").splitlines()[0])
+    body = f"    import numpy.linalg\n{row['canonical_solution']}"
+    file = one_answer(tmp_path / "lacks.jsonl", problems, body)
+    given = (file, "--dataset", "humaneval", "--data", problems, "--k=1")
+    assert judge(*given) == 0
+    assert (
+        "note: 1 program fails for want of a package that is not in the sandbox: numpy (1)"
+        in capsys.readouterr().out
+    )
+    assert judge(*given, "--exec-libraries=numpy") == 0
+    printed = capsys.readouterr().out
+    assert "1 pass" in printed
+    assert "for want of" not in printed
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        ("--exec-libraries=numpi", "no package 'numpi' is installed"),
+        ("--exec-libraries=json", "'json' belongs to Python"),
+        ("--exec-memory=4", "expected memory such as 512M or 4G"),
+        ("--exec-memory=8M", "16M at least"),
+        ("--exec-timeout=0", "expected seconds above 0"),
+    ],
+)
+def test_limits_that_cannot_be_used_are_refused(
+    tmp_path: Path, problems: Path, option: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = one_answer(tmp_path / "a.jsonl", problems, "    pass\n")
+    with pytest.raises(SystemExit):
+        judge(file, "--dataset", "humaneval", "--data", problems, option)
+    assert what in capsys.readouterr().err

@@ -102,5 +102,27 @@ def test_a_match_may_be_told_as_truth() -> None:
     assert not accepts(source, ["a"], True, None, 0)
 
 
+@pytest.mark.parametrize(
+    ("entry_point", "inputs", "output", "expected", "right"),
+    [
+        ("are_equivalent", [36, 57], True, False, True),
+        ("sum_div", [8], 0, 7, True),
+        ("sum_div", [8], 7, 7, True),
+        ("sum_div", [8], 15, 7, False),
+        ("digit_distance_nums", [1, 23], 4, 1, True),
+        ("digit_distance_nums", [1, 23], 1, 1, True),
+        ("digit_distance_nums", [1, 23], 3, 1, False),
+        ("surface_Area", [3, 4], 33, 33, True),
+        ("surface_Area", [3, 4], 35, 33, True),
+        ("surface_Area", [3, 4], 34, 33, False),
+    ],
+)
+def test_a_second_reading_of_an_open_statement_is_right(
+    entry_point: str, inputs: list[Any], output: Any, expected: Any, right: bool
+) -> None:
+    assert accepts(oracle("MBPP", entry_point), inputs, output, expected, 0) is right
+    assert oracle("HumanEval", entry_point) == ""
+
+
 def test_other_problems_have_one_right_answer() -> None:
     assert oracle("HumanEval", "similar_elements") == oracle("Demo", "add") == ""

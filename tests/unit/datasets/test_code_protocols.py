@@ -197,7 +197,13 @@ def test_the_variants_with_imports_ask_the_same() -> None:
     assert variants
     for name in variants:
         assert asked(name) == asked(name.removesuffix("-imports"))
-    assert set(PROMPTS) == set(ALL) - set(variants)
+    compared = {"codecontests/alpaca-tokens", "codecontests/alpaca-strip"}
+    assert set(PROMPTS) == set(ALL) - set(variants) - compared
+
+
+def test_the_variants_with_another_comparison_ask_the_same() -> None:
+    for compare in ("tokens", "strip"):
+        assert asked(f"codecontests/alpaca-{compare}") == asked("codecontests/alpaca")
 
 
 def test_the_default_strips_the_prompt() -> None:
@@ -299,12 +305,32 @@ def test_future_imports_stay_in_front() -> None:
     assert whole.startswith("from __future__ import annotations\nimport math\n")
 
 
-def test_a_contest_task_compares_by_tokens() -> None:
-    execute = ALL["codecontests/alpaca"].protocol.execute
+@pytest.mark.parametrize(
+    ("name", "compare"),
+    [
+        ("codecontests/alpaca", "tolerant"),
+        ("codecontests/alpaca-tokens", "tokens"),
+        ("codecontests/alpaca-strip", "strip"),
+    ],
+)
+def test_a_contest_task_compares_as_its_protocol_says(name: str, compare: str) -> None:
+    execute = ALL[name].protocol.execute
     assert execute is not None
     task = execute(CONTEST, Generated("print(3)", 5, "eos"), 0)
     assert isinstance(task, StdioTask)
-    assert (list(task.cases), task.compare) == ([("1 2\n", "3\n")], "tokens")
+    assert (list(task.cases), task.compare) == ([("1 2\n", "3\n")], compare)
+
+
+def test_problems_with_inputs_bring_their_own_limits() -> None:
+    plus = Sample("MBPP/2", {"plus_input": []})
+    for code in ALL.values():
+        own = code.protocol.own_limits
+        assert own is not None
+        assert own(plus) == {
+            "exec_timeout_s": "max(1, 4 x reference) for an input",
+            "exec_memory_mb": 4096,
+        }
+        assert own(CONTEST) == {}
 
 
 def test_a_mistyped_name_gets_the_nearest() -> None:

@@ -165,6 +165,79 @@ def test_an_oracle_decides_where_agreement_is_something_else(sandbox: Sandbox) -
     assert verdict_of(sandbox, InputsTask("b", program, "f", [[[1, 2]]], reference)).word == "fail"
 
 
+def test_each_input_has_time_of_its_own_by_the_reference(sandbox: Sandbox) -> None:
+    """0.9 s for each of four inputs is more than a sandbox of 3 s has for one function."""
+    program = "import time\ndef f(x):\n    time.sleep(0.9)\n    return x"
+    inputs = [[1], [2], [3], [4]]
+    assert verdict_of(sandbox, InputsTask("a", program, "f", inputs, "def f(x): return x")).passed
+    slow = "import time\ndef f(x):\n    time.sleep(1.5 if x == 2 else 0)\n    return x"
+    late = verdict_of(sandbox, InputsTask("b", slow, "f", inputs, "def f(x): return x"))
+    assert (late.word, late.reason) == ("timeout", "more than 1 s")
+    patient = "import time\ndef f(x):\n    time.sleep(0.6)\n    return x"
+    assert verdict_of(sandbox, InputsTask("c", slow, "f", inputs[:2], patient)).passed
+
+
+def test_inputs_have_the_memory_of_evalplus_and_functions_less(sandbox: Sandbox) -> None:
+    program = "def f(x): return len(bytes(2**30))"
+    task = InputsTask("a", program, "f", [[1]], "def f(x): return 2**30")
+    assert verdict_of(sandbox, task).passed
+    assert verdict_of(sandbox, FunctionTask("b", program, "assert f(1)", "f")).word == "memory"
+    with Sandbox(workers=1, memory_mb=256) as small:
+        assert verdict_of(small, task).word == "memory"
+
+
+def test_a_tolerance_that_floats_get_holds_for_the_rest_of_the_set(sandbox: Sandbox) -> None:
+    reference = "def f(x): return [x, 0.5] if x else 0.5"
+    program = "def f(x): return [x, 0.5 + 1e-9] if x else 0.5"
+    inputs = [[0], [1]]
+    assert verdict_of(sandbox, InputsTask("a", program, "f", inputs, reference)).passed
+    alone = InputsTask("b", program, "f", inputs, reference, starts=(0, 1))
+    assert verdict_of(sandbox, alone).reason == "AssertionError: wrong answer on input 1"
+
+
+@pytest.mark.parametrize(
+    ("last", "word"),
+    [("(n, 'a')", "pass"), ("(n, 'b')", "fail"), ("(float(n), 'a')", "pass"), ("[n, 'a']", "fail")],
+)
+def test_answers_too_large_for_a_message_are_compared_in_pieces(
+    sandbox: Sandbox, last: str, word: str
+) -> None:
+    reference = "def f(n): return [(i, 'a') for i in range(n)] + [(n, 'a')]"
+    program = f"def f(n): return [(i, 'a') for i in range(n)] + [{last}]"
+    task = InputsTask("a", program, "f", [[2_000_000]], reference)
+    assert verdict_of(sandbox, task).word == word
+
+
+def test_an_answer_much_larger_than_a_right_one_is_wrong(sandbox: Sandbox) -> None:
+    task = InputsTask("a", "def f(n): return [0] * n", "f", [[10**6]], "def f(n): return [0]")
+    verdict = verdict_of(sandbox, task)
+    assert verdict.word == "fail"
+    assert "too large to be right" in verdict.reason
+
+
+def test_an_iterator_is_no_list(sandbox: Sandbox) -> None:
+    reference, program = "def f(x): return [x]", "def f(x): yield x"
+    assert verdict_of(sandbox, InputsTask("a", program, "f", [[1]], reference)).word == "fail"
+    oracle = "def accept(inputs, output, expected, atol): return set(output) == set(expected)"
+    any_order = InputsTask("b", program, "f", [[1]], reference, oracle=oracle)
+    assert verdict_of(sandbox, any_order).passed
+
+
+def test_a_script_writes_out_what_its_objects_hold_at_its_end(sandbox: Sandbox) -> None:
+    program = (
+        "import os, io\n"
+        "class Out(io.IOBase):\n"
+        "    text = b''\n"
+        "    def flush(self):\n"
+        "        os.write(1, self.text)\n"
+        "        self.text = b''\n"
+        "out = Out()\nout.text = b'6'\n"
+    )
+    assert verdict_of(sandbox, StdioTask("a", program, [("", "6")])).passed
+    replaced = program + "import sys\nsys.stdout, out = out, 0\n"
+    assert verdict_of(sandbox, StdioTask("b", replaced, [("", "6")])).passed
+
+
 def test_faults_of_the_task_are_errors_and_say_nothing_of_the_program(sandbox: Sandbox) -> None:
     program = "def f(x): return x"
     for task, what in (
