@@ -372,3 +372,16 @@ def test_a_parquet_file_that_is_none_is_one_message(tmp_path: Path) -> None:
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(CkptbenchError, match="cannot be read"):
         mbpp.load(path)
+
+
+def test_plus_datasets_of_the_hub_have_no_subsets(tmp_path: Path) -> None:
+    """A local folder is read by the same library as the hub."""
+    pytest.importorskip("datasets")
+    for name, load, row in (
+        ("humanevalplus", humaneval.load, HUMANEVAL_PLUS),
+        ("mbppplus", mbpp.load, MBPP_PLUS),
+    ):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name / "test.jsonl", row)
+        (sample,) = load(f"hub:{tmp_path / name}")
+        assert sample["plus_input"] == CALLS
