@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class Collected:
         known_tasks: names of the tasks of lm-eval, with those in folders of one's own; set by
             whoever loads them.
         all_unasked: whether no checkpoint can answer anything.
+        stand_ins: which protocols stand in for a benchmark's own, as notes.
     """
 
     config: pytest.Config
@@ -37,6 +38,7 @@ class Collected:
     can_answer: Callable[[CheckpointParam, type], str] | None = None
     known_tasks: Callable[[tuple[Path, ...]], Iterable[str]] | None = None
     all_unasked: bool = False
+    stand_ins: list[str] = field(default_factory=list)
     _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
@@ -62,6 +64,23 @@ class Collected:
         self._benchmarks[found.name] = tuple(known)
         chosen = self.options.protocol.get(found.name, ())
         return tuple(known[name] for name in chosen if name in known) or found.protocols
+
+    def asked_by(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[Protocol, ...]:
+        """The protocols these samples are asked by.
+
+        Samples of another make may lack what the benchmark's own protocols need (MBPP+ has no
+        solved examples): then it is the first on request that can ask one, and a note says so.
+        """
+        protocols = self.protocols_of(found)
+        if found.name in self.options.protocol or _can_ask(protocols, rows) or not rows:
+            return protocols
+        others = [other for other in found.on_request if _can_ask([other], rows)][:1]
+        if others:
+            self.stand_ins.append(
+                f"{found.name}: {protocols[0].name} can ask none of these samples, so they are "
+                f"asked by {others[0].name} (--protocol)"
+            )
+        return tuple(others) or protocols
 
     def unasked(self, group: Group, sample: Sample) -> str:
         """Why a group's checkpoint is not asked at all; empty when it is.
@@ -139,3 +158,8 @@ class Collected:
         find, paths = self.known_tasks, self.options.include_path
         tasks = (lambda: find(paths)) if find is not None else tuple
         checks.check_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
+
+
+def _can_ask(protocols: Iterable[Protocol], rows: Sequence[Sample]) -> bool:
+    """Whether one of the protocols can ask one of the samples."""
+    return any(protocol.covers(row) for protocol in protocols for row in rows)

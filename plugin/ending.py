@@ -42,6 +42,7 @@ _REMADE_BY = (
     "from-step",
     "k",
     "protocol",
+    "data-dir",
     "real-data",
     "lambada-data",
     "humaneval-data",

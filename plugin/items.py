@@ -264,7 +264,7 @@ def make_items(
     left_out = tuple(getattr(rows, "left_out", ()))
     for checkpoint in session.checkpoints or (None,):
         primary = True
-        for protocol in session.collected.protocols_of(found):
+        for protocol in session.collected.asked_by(found, rows):
             covered = [row for row in rows if protocol.covers(row)]
             limit = None if found.limits_itself else asked.limit
             limited = covered[: _limited(len(covered), limit)]

@@ -202,6 +202,7 @@ OPTIONS: tuple[Option, ...] = (
         "protocols to ask a benchmark by; the first one's scores are gated",
         "merge",
     ),
+    Option("data-dir", Path, None, "DIR", "ask each dataset in it: mbpp/, lambada.jsonl, ..."),
     Option("real-data", Path, None, "FILE", "sample file of Real@K (default: the one shipped)"),
     Option("lambada-data", Path, None, "FILE", "rows of LAMBADA@1 (default: those shipped)"),
     Option("humaneval-data", Path, None, "FILE", "ask HumanEval: its file, or HumanEval+'s"),

@@ -64,6 +64,7 @@ class Options:
     max_tokens: int
     k: Mapping[str, tuple[int, ...]]
     protocol: Mapping[str, tuple[str, ...]]
+    data_dir: Path | None
     real_data: Path | None
     lambada_data: Path | None
     humaneval_data: Path | None
@@ -94,6 +95,15 @@ class Options:
     no_resume: bool
     noise_floor: int | None
     sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def not_in_data_dir(self) -> tuple[str, ...]:
+        """The benchmarks that `--data-dir` holds no data of, and no option either."""
+        if self.data_dir is None:
+            return ()
+        from .data_folder import NAMES
+
+        return tuple(name for name in NAMES if getattr(self, f"{name}_data") is None)
 
     @property
     def asks_nothing(self) -> bool:
@@ -200,6 +210,8 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         from .gate.identity import check_allowed
 
         check_allowed(values["allow_mismatch"])
+    if values["data_dir"] is not None:
+        _take_data(values, sources)
     _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
     _same(values, sources, "max_length", "seq_len", lambda number: number)
     if values["eval_config"] is not None:
@@ -214,6 +226,17 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         continued or values["run_id"] or f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
     )
     return Options(**values, sources=sources)
+
+
+def _take_data(values: dict[str, Any], sources: dict[str, str]) -> None:
+    """Let `--data-dir` stand for the files in it, where no file is given."""
+    from .data_folder import NAMES, find_data
+
+    wanted = [name for name in NAMES if values[f"{name}_data"] is None]
+    alone = len(wanted) == len(NAMES)
+    for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).files.items():
+        values[f"{name}_data"] = file
+        sources[f"{name}_data"] = sources["data_dir"]
 
 
 def _same(

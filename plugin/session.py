@@ -192,6 +192,10 @@ class BenchSession:
         """
         if self.options.eval_config is not None:
             self.notes += self.options.eval_config.notes
+        if self.options.not_in_data_dir:
+            missing = ", ".join(self.options.not_in_data_dir)
+            self.notes += (f"--data-dir {self.options.data_dir} holds no data of {missing}",)
+        self.notes += tuple(dict.fromkeys(self.collected.stand_ins))
         self.collected.check()
 
     def note_unasked(self) -> None:

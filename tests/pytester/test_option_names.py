@@ -74,6 +74,7 @@ GIVEN = {
     "mlflow": "http://localhost:5000",
 }
 SWITCHES = {
+    "data-dir",
     "eval-config",
     "list-benchmarks",
     "validate-config",
@@ -126,6 +127,30 @@ def test_every_option_is_read_from_the_ini_file(standard: Any) -> None:
     for name, text in GIVEN.items():
         assert f"{name.replace('-', '_')}: {READ.get(name, text)}" in result.outlines
     assert "no_resume: True" in result.outlines
+
+
+def test_a_folder_of_datasets_stands_for_their_files(standard: Any) -> None:
+    standard.write(conftest=SHOW)
+    standard.file("data/humaneval/processed/test.jsonl", "")
+    standard.file("data/mbpp.jsonl", "")
+    result = standard.run("--data-dir=data", "--mbpp-data=mine.jsonl", "--collect-only")
+    assert "humaneval_data: data/humaneval/processed/test.jsonl" in result.outlines
+    assert "mbpp_data: mine.jsonl" in result.outlines
+    assert "codecontests_data: None" in result.outlines
+    standard.file("pytest.ini", "[pytest]\nckpt_data_dir = data\n")
+    assert "mbpp_data: data/mbpp.jsonl" in standard.run("--collect-only").outlines
+
+
+def test_what_a_folder_of_datasets_lacks_is_said(standard: Any) -> None:
+    standard.write()
+    standard.file("data/humaneval/processed/test.jsonl", "")
+    result = standard.run("--data-dir=data")
+    assert (
+        "--data-dir data holds no data of real, lambada, mbpp, codecontests" in result.stdout.str()
+    )
+    result = standard.run("--data-dir=absent")
+    assert result.ret == 4
+    assert "absent: there is no such folder" in result.stderr.str() + result.stdout.str()
 
 
 def test_settings_in_pyproject_toml(standard: Any) -> None:

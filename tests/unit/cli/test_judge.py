@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -124,3 +125,81 @@ def test_limits_that_cannot_be_used_are_refused(
     with pytest.raises(SystemExit):
         judge(file, "--dataset", "humaneval", "--data", problems, option)
     assert what in capsys.readouterr().err
+
+
+def answered(path: Path, problems: Path, field: str, form: str) -> Path:
+    """A right answer to each problem in some form, such as fenced."""
+    with path.open("w", encoding="utf-8") as file:
+        for line in problems.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            text = form.format(body=row["canonical_solution"], prompt=row["prompt"])
+            file.write(json.dumps({"task_id": row["task_id"], field: text}) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("field", "form", "protocol", "what"),
+    [
+        ("completion", "Sure:\n```python\n{prompt}{body}```\n", "humaneval/chat", "Markdown"),
+        ("solution", "```\n{prompt}{body}```\nDone.\n", "humaneval/chat", "Markdown"),
+        ("solution", "{body}", "humaneval/raw", "bodies without their function"),
+    ],
+)
+def test_answers_that_are_no_programs_are_counted_and_their_protocol_is_named(
+    tmp_path: Path,
+    problems: Path,
+    capsys: pytest.CaptureFixture[str],
+    field: str,
+    form: str,
+    protocol: str,
+    what: str,
+) -> None:
+    file = answered(tmp_path / "a.jsonl", problems, field, form)
+    n = len(file.read_text(encoding="utf-8").splitlines())
+    asked = (file, "--dataset", "humaneval", "--data", problems, "--k", "1")
+    assert judge(*asked) == 0
+    printed = capsys.readouterr().out
+    assert f"{n} of {n}" in printed
+    assert what in printed
+    assert f"--protocol {protocol}" in printed
+    assert "pass@1  0.00%" in printed
+    assert judge(*asked, "--protocol", protocol) == 0
+    printed = capsys.readouterr().out
+    assert "pass@1  100.00%" in printed
+    assert "--protocol" not in printed
+
+
+def test_programs_that_are_right_as_they_stand_get_no_hint(
+    tmp_path: Path, problems: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = answered(tmp_path / "a.jsonl", problems, "solution", "{prompt}{body}")
+    assert judge(file, "--dataset", "humaneval", "--data", problems) == 0
+    assert "--protocol" not in capsys.readouterr().out
+    assert judge(file, "--dataset", "humaneval", "--data", problems, "--protocol", "chat") == 2
+    assert "humaneval/chat" in capsys.readouterr().err
+
+
+def test_instruction_rows_in_a_folder_of_datasets_are_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asserts = ["assert area(2, 3) == 6"]
+    code = "def area(a, b):\n    return a * b\n"
+    pairs = {"input": ["1\n"], "output": ["2\n"]}
+    mbpp = {"instruction": "The area.", "input": "", "output": code, "task_id": "11"}
+    contest = {"instruction": "Print the next number.", "input": "", "task_id": "1_A"}
+    rows = {
+        "mbpp": {**mbpp, "metadata": {"test_list": asserts, "has_tests": True}},
+        "codecontests": {**contest, "metadata": {"public_tests": pairs}},
+    }
+    answers = {"mbpp": ("11", code), "codecontests": ("1_A", "print(int(input()) + 1)\n")}
+    for name, row in rows.items():
+        folder = tmp_path / "data" / name / "processed"
+        folder.mkdir(parents=True)
+        (folder / "test.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode()))
+        task, program = answers[name]
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text(json.dumps({"task_id": task, "solution": program}))
+        assert judge(file, "--dataset", name, "--data", tmp_path / "data", "--k", "1") == 0
+        assert "pass@1  100.00%" in capsys.readouterr().out
+    assert judge(file, "--dataset", "humaneval", "--data", tmp_path / "data") == 2
+    assert "holds no dataset of humaneval" in capsys.readouterr().err

@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.extraction import (
-    defines,
-    fenced_blocks,
-    function_code,
-    program_code,
-)
+from ckptbench.fixtures.datasets.extraction import defines, function_code, program_code
+from ckptbench.fixtures.datasets.fences import fenced_blocks
 
 
 def run(source: str, name: str = "area") -> Any:

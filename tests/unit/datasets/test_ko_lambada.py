@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import ko_lambada, sample_file
+from ckptbench.fixtures.datasets import ko_lambada, lambada, sample_file
 from ckptbench.fixtures.datasets.sample_file import SampleFile
 from ckptbench.samples import Sample
 
@@ -156,3 +157,48 @@ def test_an_unknown_ending_is_told_with_those_that_are_known(tmp_path: Path) -> 
 
 def test_a_name_that_cannot_be_an_id_falls_back(tmp_path: Path) -> None:
     assert ko_lambada.load(write(tmp_path / "한글 행.jsonl", MILK))[0].id == "ko-lambada-00001"
+
+
+@pytest.mark.parametrize(
+    "names", [("text", "answer"), ("text", "target"), ("sentence", "answer")], ids=" ".join
+)
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".parquet"])
+def test_the_text_and_the_word_may_have_other_names(
+    tmp_path: Path, names: tuple[str, str], ending: str
+) -> None:
+    text, word = names
+    rows = [
+        {text: UMBRELLA["text"], word: "우산", "candidate": "양산", "cluster": "rain"},
+        {text: MILK["text"], word: "우유", "candidate": "", "cluster": "cat"},
+    ]
+    path = tmp_path / f"rows{ending}"
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+        from pyarrow import Table, parquet
+
+        parquet.write_table(Table.from_pylist(rows), path)
+    else:
+        lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(lines) if ending.endswith(".gz") else lines)
+    for load in (ko_lambada.load, lambada.load):
+        read = load(path)
+        assert [sample.fields for sample in read] == [UMBRELLA, MILK]
+        assert [sample.cluster for sample in read] == ["rain", "cat"]
+
+
+def test_a_target_beside_a_text_without_a_blank_is_no_answer(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", {"text": "It was getting wet in the rain", "target": "rain"})
+    assert lambada.load(path).header.dataset == "lambada"
+
+
+def test_an_unknown_shape_names_what_was_looked_for(tmp_path: Path) -> None:
+    error = error_of(write(tmp_path / "a.jsonl", UMBRELLA, {"passage": "비가 _", "word": "와서"}))
+    assert error.where == f"{tmp_path / 'a.jsonl'}:2"
+    for looked in ("text, answer (", "text, target (", "sentence, answer ("):
+        assert looked in error.remedy
+    assert "The row holds: passage, word." in error.remedy
+
+
+def test_a_flaw_is_named_by_the_field_of_the_row(tmp_path: Path) -> None:
+    error = error_of(write(tmp_path / "a.jsonl", {"sentence": "비가 온다.", "answer": "비"}))
+    assert error.where == f"{tmp_path / 'a.jsonl'}:1, field 'sentence'"
