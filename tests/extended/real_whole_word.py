@@ -20,6 +20,7 @@ stand in the middle of a window that is shorter than the text.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import unicodedata
@@ -91,7 +92,7 @@ def tokens_of(
             continue
         # One unknown for the whole word, but what is parted is looked up by itself.
         inside = [start, *(part for part in parts if start < part < end), end]
-        for first, last in zip(inside, inside[1:], strict=False):
+        for first, last in itertools.pairwise(inside):
             alone = pieces_of(text, first, last, (), vocabulary) if len(inside) > 2 else []
             found += alone or [("[UNK]", first)]
     return found
@@ -166,20 +167,12 @@ class Reader:
         return {
             "hits": {str(k): rank is not None and rank <= k for k in KS},
             "tokens": wanted,
-            "own": wanted == [name for name, at in tokens_of(text, (), self.vocabulary)
-                              if start <= at < end] and self._parts(text, start, end),
+            "parted": names != plain,
             "words": [("##" if went_on else "") + word for went_on, word in ranked[: max(KS)]],
             "probabilities": [words[word] for word in ranked[: max(KS)]],
         }  # fmt: skip
 
-    def _parts(self, text: str, start: int, end: int) -> bool:
-        """Whether the text's own tokens part at both ends of the noun."""
-        parted = [name for name, _ in tokens_of(text, (start, end), self.vocabulary)]
-        return parted == [name for name, _ in tokens_of(text, (), self.vocabulary)]
-
-    def fill(
-        self, left: list[str], masks: int, right: list[str]
-    ) -> list[tuple[float, list[str]]]:
+    def fill(self, left: list[str], masks: int, right: list[str]) -> list[tuple[float, list[str]]]:
         beam: list[tuple[float, list[str]]] = [(0.0, [])]
         for step in range(masks):
             rows = [[*left, *pieces, *["[MASK]"] * (masks - step), *right] for _, pieces in beam]
