@@ -266,8 +266,17 @@ def test_an_entry_of_a_word_and_its_particle_is_parted_at_the_word(kind: str) ->
 
     described = made(kind)
     entries = {
-        **{"<unk>": 0.0, "<mask>": 0.0, "▁시장은": -1.0, "▁시장": -3.0, "시장": -3.5},
-        **{"(시장": -1.0, "은": -4.0, "▁": -5.0, "(": -5.0, "▁(": -5.5, "▁넓다": -2.0},
+        "<unk>": 0.0,
+        "<mask>": 0.0,
+        "▁시장은": -1.0,
+        "▁시장": -3.0,
+        "시장": -3.5,
+        "(시장": -1.0,
+        "은": -4.0,
+        "▁": -5.0,
+        "(": -5.0,
+        "▁(": -5.5,
+        "▁넓다": -2.0,
     }
     tokenizer = Tokenizer(models.Unigram(list(entries.items()), 0, False))
     tokenizer.normalizer, tokenizer.pre_tokenizer = described.normalizer, described.pre_tokenizer
