@@ -263,7 +263,8 @@ class Answering:
         group = block.group
         fingerprint, settings = self._describe(engine, group)
         asked: list[tuple[SampleItem, Request, Key]] = []
-        key_of = Asker(fingerprint, settings, group.protocol.name, group.seed).keys()
+        protocol = group.protocol
+        key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
         for item in block.items:
             try:
                 request = group.protocol.ask(item.sample, group.asking(item.trial))

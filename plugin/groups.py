@@ -235,6 +235,8 @@ class Group:
             sample: one of the group's: its request shows how answers are generated.
         """
         found: dict[str, Scalar] = dict(self.settings)
+        if self.protocol.revision != 1:
+            found["revision"] = self.protocol.revision
         if self.asked.num_fewshot is not None:
             found["num_fewshot"] = self.asked.num_fewshot
         try:

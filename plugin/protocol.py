@@ -62,6 +62,9 @@ class Protocol:
         score: how its outcomes become scores, where that is not as the benchmark says.
         answer: the right answer's text as the model is scored on it, where responses hold its
             log probability: its bits per byte are then a metric beside the share.
+        revision: raised when requests or responses come to mean something else under the same
+            name. Stored responses of another revision are not reused, and a baseline that
+            records another one is not comparable.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Protocol:
     own_limits: Callable[[Sample], Mapping[str, Scalar]] | None = None
     score: Reducer | None = None
     answer: Callable[[Sample], str] | None = None
+    revision: int = 1
 
     def folding(self, usual: Reducer) -> Reducer:
         """What makes scores of its outcomes, where the benchmark's own reducer is `usual`."""

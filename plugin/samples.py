@@ -67,7 +67,8 @@ class FillMask:
         text: the whole text, unmasked; the engine cuts its window from it.
         span: characters `[start, end)` of `text` that are masked.
         word: the answer. It decides the number of masks and is looked up among the candidates.
-        masks: "word": one mask for each subword token of `word`; "single": one mask always.
+        masks: "word": one mask for each subword token that `word` has in `text`; "single": one
+            mask always.
         keep: characters `[start, end)` that the window must hold too, or None. When no window
             of the model's sequence length holds both, the response is `Skipped`.
         window_chars: None: the longest token window that fits the sequence length. A number:
@@ -97,9 +98,11 @@ class Filled:
     """The answer to a `FillMask`.
 
     Attributes:
-        candidates: the words found, best first, without subword markers.
+        candidates: the words found, best first, without subword markers. What spells one word in
+            several ways is one of them; with one mask for any word each entry is its own.
         logprobs: natural-log probability of each candidate, summed over its masks.
-        rank: place of the asked word among the candidates, from 1; None when it is not there.
+        rank: place of the asked word among the candidates, from 1, compared by spelling, of which
+            it is a part whether it continues the word before; None when it is not there.
         masks: how many masks the word was given.
         answer_logprob: natural-log probability of the asked word, of an option with what follows
             it, summed over its masks and rounded (see `rounding`); None when it was not asked for

@@ -93,17 +93,20 @@ class Asker:
         settings: of the engine: what else decides an answer.
         protocol: its name.
         seed: of the session.
+        revision: of the protocol; the first one leaves no mark in a key.
     """
 
     fingerprint: str
     settings: Mapping[str, Any]
     protocol: str
     seed: int
+    revision: int = 1
 
     def keys(self) -> Callable[[str, int, Request], Key]:
         """A function from a sample's hash, a trial and the request to their key."""
+        protocol = self.protocol if self.revision == 1 else f"{self.protocol}@{self.revision}"
         shared = hashlib.sha256(
-            f"{self.fingerprint}|{sorted(self.settings.items())!r}|{self.protocol}|{self.seed}|".encode()
+            f"{self.fingerprint}|{sorted(self.settings.items())!r}|{protocol}|{self.seed}|".encode()
         )
 
         def key(sample: str, trial: int, request: Request) -> Key:

@@ -11,6 +11,7 @@ from .baseline_values import BaselineBenchmark, Scalar
 # What `--allow-mismatch` may name, with the words for it.
 SETTINGS: Mapping[str, str] = {
     "protocol": "protocol",
+    "revision": "revision of the protocol",
     "temperature": "temperature",
     "top_p": "top-p",
     "max_tokens": "max tokens",

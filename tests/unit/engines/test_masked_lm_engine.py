@@ -104,6 +104,18 @@ class PlainLoop:
             found = found[: top if step == n - 1 else width]
         return found
 
+    def words(
+        self, fillings: Sequence[tuple[float, tuple[int, ...]]]
+    ) -> dict[tuple[bool, str], float]:
+        """Log probabilities of words: of all fillings that write the same behind the same."""
+        sums: dict[tuple[bool, str], float] = {}
+        for score, tokens in fillings:
+            names = self._tokenizer.convert_ids_to_tokens(list(tokens))
+            going_on = names[0].startswith("##") and len(names[0]) > 2
+            word = going_on, "".join(name.removeprefix("##") for name in names)
+            sums[word] = sums.get(word, 0.0) + math.exp(score)
+        return {word: math.log(value) for word, value in sums.items()}
+
     def chain(self, left: list[int], word: list[int], right: list[int]) -> float:
         return sum(
             float(self.logprobs(left, tuple(word[:step]), len(word), right)[token])
@@ -140,15 +152,15 @@ def test_a_word_has_the_rank_that_the_plain_loop_gives_it(masks: int, load: Load
     plain = PlainLoop(loaded)
     engine = MaskedLMEngine(loaded)
     left, right = "오래된 ", " 골목에는 국수 가게가 많다"
-    best = plain.beam(plain.ids(left), masks, plain.ids(right), 40, 200)
-    token = loaded.tokenizer.backend_tokenizer.id_to_token
-    special = set(loaded.tokenizer.all_special_ids)
+    words = plain.words(plain.beam(plain.ids(left), masks, plain.ids(right), 40, 200))
+    assert masks == 1 or len(words) < 200
+    order = sorted(words, key=lambda word: -words[word])
+    special = set(loaded.tokenizer.all_special_tokens)
     spelled = [
         (place, word)
-        for place, (_, tokens) in enumerate(best, 1)
-        if not special & set(tokens)
-        for word in ["".join(token(index).removeprefix("##") for index in tokens)]
-        if tuple(plain.ids(word)) == tokens
+        for place, (going_on, word) in enumerate(order, 1)
+        if not going_on and not any(name in word for name in special)
+        if len(plain.ids(word)) == masks
     ]
     assert spelled
     for place, word in spelled[:5]:
@@ -157,6 +169,58 @@ def test_a_word_has_the_rank_that_the_plain_loop_gives_it(masks: int, load: Load
         assert response.candidates[place - 1] == word
         assert response.within(place)
         assert not response.within(place - 1)
+
+
+def favouring(load: Load, **entries: float) -> Any:
+    """The little BERT, with more or less of a liking for some entries."""
+    import torch
+
+    loaded = load("bert")
+    with torch.no_grad():
+        for name, more in entries.items():
+            index = loaded.tokenizer.convert_tokens_to_ids(name.replace("__", "##"))
+            assert index != loaded.tokenizer.unk_token_id
+            loaded.model.cls.predictions.decoder.bias[index] += more
+    return loaded
+
+
+def test_a_word_is_hit_in_whatever_pieces_it_is_spelled(load: Load) -> None:
+    """`골목` is `골`, `##목` in the text; the model prefers `골`, `목`."""
+    loaded = favouring(load, 골=10.0, 목=10.0, __목=9.5)
+    plain = PlainLoop(loaded)
+    left, right = "오래된 (", ") 국수"
+    beam = plain.beam(plain.ids(left), 2, plain.ids(right), 10, 10)
+    words = plain.words(beam)
+    order = sorted(words, key=lambda word: -words[word])
+    response = filled(
+        MaskedLMEngine(loaded), ask("골목", left, right, beam=10, top=10, likelihood=True)
+    )
+    assert len(words) < 10
+    assert response.rank == 1 + order.index((False, "골목"))
+    assert list(response.candidates) == [word for _, word in order]
+    assert response.logprobs == pytest.approx([words[word] for word in order], abs=1e-4)
+    # The word's own likelihood stays that of its own tokens.
+    own = plain.chain(plain.ids(left), plain.ids("골목"), plain.ids(right))
+    assert response.answer_logprob == pytest.approx(own, abs=STEP + 1e-4)
+    assert own < words[False, "골목"] - 0.1
+
+
+def test_the_greedy_filling_is_compared_by_spelling_too(load: Load) -> None:
+    """`골골` is `골`, `##골` in the text; the model says `골`, `골`."""
+    engine = MaskedLMEngine(favouring(load, 골=30.0))
+    assert filled(engine, ask("골골", "오래된 ", " 국수", beam=1, top=1)).rank == 1
+
+
+def test_a_word_that_goes_on_from_the_one_before_is_another(load: Load) -> None:
+    """The model says `##골`, `##골` everywhere: right behind a syllable, wrong behind a sign."""
+    engine = MaskedLMEngine(favouring(load, __골=30.0))
+    behind_sign, behind_syllable = (
+        filled(engine, ask("골골", left, " 국수", beam=10, top=10))
+        for left in ("오래된 (", "오래된 시")
+    )
+    assert behind_sign.candidates[0] == behind_syllable.candidates[0] == "골골"
+    assert behind_sign.rank != 1
+    assert behind_syllable.rank == 1
 
 
 def test_options_are_scored_with_what_follows_the_blank(load: Load) -> None:

@@ -135,6 +135,73 @@ def test_a_margin_is_also_where_the_beam_is_cut() -> None:
     assert found.margin == pytest.approx(math.log(0.2501 / 0.2499))
 
 
+def letters(ids: Sequence[int]) -> str:
+    """Entries 0 to 3 write `a`, `b`, `ab` and nothing: (0, 1) and (2, 3) are one word."""
+    return "".join(("a", "b", "ab", "")[token] for token in ids)
+
+
+def test_fillings_that_spell_one_word_are_one_candidate() -> None:
+    """`b` leads with 0.36; `a`+`b` and `ab` have 0.30 and 0.22 apart and 0.52 together."""
+
+    def table(filled: tuple[int, ...]) -> Sequence[float]:
+        first = [0.40, 0.36, 0.24, 0.0 + 1e-12]
+        return {
+            (): first,
+            (0,): [1e-3, 0.75, 0.001, 0.248],
+            (1,): [1e-6, 1e-6, 1e-6, 1 - 3e-6],
+            (2,): [0.05, 0.02, 0.03, 0.90],
+        }.get(filled, first)
+
+    plain, _ = answered(beam_search(BLANK, 2, beam=4, top=4), table)
+    assert plain.sequences == ((1, 3), (0, 1), (2, 3), (0, 3))
+    found, steps = answered(beam_search(BLANK, 2, beam=4, top=4, spelling=letters), table)
+    assert steps == [1, 4]
+    assert found.sequences == ((0, 1), (1, 3), (0, 3))
+    assert found.logprobs == pytest.approx(
+        [math.log(0.30 + 0.216), math.log(0.36), math.log(0.0992)], abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_merged_candidates_are_the_sums_over_what_the_beam_keeps(seed: int) -> None:
+    table = random_table(seed, 4)
+    kept, _ = answered(beam_search(BLANK, 3, beam=4, top=9), table)
+    found, _ = answered(beam_search(BLANK, 3, beam=4, top=9, spelling=letters), table)
+    sums: dict[str, float] = {}
+    for ids, logprob in zip(kept.sequences, kept.logprobs, strict=True):
+        sums[letters(ids)] = sums.get(letters(ids), 0.0) + math.exp(logprob)
+    order = sorted(sums, key=lambda word: -sums[word])
+    assert [letters(ids) for ids in found.sequences] == order
+    assert found.logprobs == pytest.approx([math.log(sums[word]) for word in order])
+    assert set(found.sequences) <= set(kept.sequences)
+
+
+def test_a_margin_is_between_words_not_between_fillings_of_one() -> None:
+    """Two fillings of one word may tie; two words may not, apart or summed."""
+
+    def one_word(filled: tuple[int, ...]) -> Sequence[float]:
+        return [0.45, 0.05, 0.45, 0.05] if not filled else [0.01, 0.45, 0.09, 0.45]
+
+    tied, _ = answered(beam_search(BLANK, 2, beam=2, top=2), one_word)
+    assert tied.margin == 0
+    found, _ = answered(
+        beam_search(BLANK, 2, beam=2, top=2, spelling=lambda ids: ids[0] >= 0), one_word
+    )
+    assert found.sequences == ((0, 1),)
+    # (0, 1), (0, 3), (2, 1) and (2, 3) are all equal, and two of them are cut off.
+    assert found.margin == 0
+
+    def two_words(filled: tuple[int, ...]) -> Sequence[float]:
+        return [0.5, 0.3, 0.2 - 2e-9, 2e-9]
+
+    summed, _ = answered(
+        beam_search(BLANK, 1, beam=1, top=3, spelling=lambda ids: ids[0] == 0), two_words
+    )
+    assert summed.sequences == ((0,), (1,))
+    assert summed.logprobs[0] - summed.logprobs[1] < 1e-7
+    assert summed.margin == summed.logprobs[0] - summed.logprobs[1]
+
+
 def test_an_option_is_scored_token_by_token_behind_its_own_beginning() -> None:
     table = random_table(3, 6)
     options = [(4,), (2, 5), (0, 1, 3)]

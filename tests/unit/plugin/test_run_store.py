@@ -45,10 +45,10 @@ def key(
     seed: int = 0,
     trial: int = 0,
     request: FillMask = REQUEST,
+    revision: int = 1,
 ) -> Key:
-    return Asker(fingerprint, settings or {"seq_len": 128}, protocol, seed).keys()(
-        sample, trial, request
-    )
+    asker = Asker(fingerprint, settings or {"seq_len": 128}, protocol, seed, revision)
+    return asker.keys()(sample, trial, request)
 
 
 def store_one(
@@ -107,6 +107,7 @@ def test_what_was_stored_is_found_by_another_process_after_closing(tmp_path: Pat
         key(settings={"seq_len": 512}),
         key(settings={"seq_len": 128, "dtype": "bf16"}),
         key(protocol="real/origin"),
+        key(revision=2),
         key(seed=1),
         key(trial=1),
         key(request=FillMask("The cat sat.", (4, 7), "cat", top=10)),

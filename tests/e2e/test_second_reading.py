@@ -1,0 +1,74 @@
+"""`real/whole-word` beside a second reading of its definition, on a real checkpoint and corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "extended/real_whole_word.py"
+CHECKPOINT = "ko-small/checkpoint-14800"
+ITEMS = 300
+
+
+def rows(path: Path) -> dict[str, dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {row["id"]: row for row in map(json.loads, lines) if "id" in row}
+
+
+@pytest.fixture(scope="module")
+def samples(shared_workspace: Any, corpora: Path) -> Path:
+    """The first samples that the product builds from BoolQ's passages."""
+    from ckptbench.fixtures.datasets import real_k, sample_file
+
+    built = shared_workspace.path / "all_of_boolq.jsonl"
+    shared_workspace.run(
+        f"ckptbench build real-k --tsv '{corpora}/kobest/BoolQ_test.tsv' --column Text -o {built}"
+    ).expect(0)
+    whole, path = real_k.load(built), shared_workspace.path / "first_of_boolq.jsonl"
+    header = whole.header
+    first = sample_file.SampleFile.of(
+        whole[:ITEMS], dataset=header.dataset, name=header.name, source=header.source,
+        licence=header.licence, builder=header.builder,
+    )  # fmt: skip
+    sample_file.write(path, first)
+    return path
+
+
+def test_the_reading_shares_no_code_with_the_product() -> None:
+    assert "import ckptbench" not in SCRIPT.read_text(encoding="utf-8")
+    assert "from ckptbench" not in SCRIPT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("seq_len", [None, 64], ids=["whole texts", "windows"])
+def test_product_and_second_reading_agree(
+    seq_len: int | None, shared_workspace: Any, samples: Path, models: Path
+) -> None:
+    folder, name = shared_workspace.path, f"reading-{seq_len}"
+    limit = f"--seq-len={seq_len}" if seq_len else ""
+    shared_workspace.run(
+        f"pytest benchmarks -k real '--checkpoint={models}/{CHECKPOINT}' --real-data={samples} "
+        f"--protocol=real=whole-word --no-resume --run-id={name} {limit}"
+    ).expect(0)
+    outcomes = folder / f"{name}.jsonl"
+    shared_workspace.run(
+        f"python '{SCRIPT}' '{models}/{CHECKPOINT}' {samples} {outcomes} {limit}"
+    ).expect(0)
+    (file,) = (folder / f"results/{name}/samples").glob("*/real.jsonl")
+    ours, theirs = rows(file), rows(outcomes)
+    assert len(ours) == len(theirs) == ITEMS
+    skipped = {key for key, row in theirs.items() if "skipped" in row}
+    assert {key for key, row in ours.items() if row["status"] == "skipped"} == skipped
+    asked = len(theirs) - len(skipped)
+    assert asked > 150
+    for k in (1, 5):
+        mine = {key for key, row in ours.items() if row["values"].get(f"real@{k}")}
+        other = {key for key, row in theirs.items() if row.get("hits", {}).get(str(k))}
+        print(f"real@{k}: product {len(mine) / asked:.2%}, reading {len(other) / asked:.2%}")
+        for key in sorted(mine ^ other):
+            print(key, key in mine, json.dumps(theirs[key], ensure_ascii=False))
+        assert abs(len(mine) - len(other)) / asked <= 0.007
+        assert len(mine ^ other) / asked <= 0.007
+        assert 0.1 < len(other) / asked < 0.4
