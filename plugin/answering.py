@@ -325,7 +325,7 @@ class Answering:
             return _Answer(item.position, response)
         try:
             new = encode(response)
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError):
             reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
             return _Answer(item.position, Failed(reason, traceback.format_exc()))
         return _Answer(item.position, self._heard(item, response), key, new)

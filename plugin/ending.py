@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import __version__
 from .atomic import atomic_write_text
-from .errors import CkptbenchError
+from .errors import CkptbenchError, one_line
 from .evalconfig.chosen import EvalPlan
 from .folding import FoldedRun, fold_run
 from .gate.baseline_file import write as write_baseline
@@ -148,7 +148,7 @@ def _report(bench: BenchSession, summary: Summary) -> Summary:
     except Exception as error:
         why = str(error).partition("\n")[0]
         if not isinstance(error, CkptbenchError):
-            why = f"{type(error).__name__}: {why}"
+            why = f"{type(error).__name__}: {one_line(error)}"
             atomic_write_text(bench.run_folder / "report_error.log", traceback.format_exc())
         if options.report:
             told = f"the report was not written: {why}; {later}"

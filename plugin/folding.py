@@ -142,7 +142,7 @@ def fold_run(
     for number, repeats in store.repeats().items():
         groups[number].repeats = repeats
     work = store.work()
-    engines = store.engines()
+    engines, nulls = store.engines(), store.nulls()
     by_checkpoint: dict[str, list[int]] = defaultdict(list)
     for number, group in enumerate(groups):
         if group.statuses:
@@ -181,6 +181,8 @@ def fold_run(
         for note in engines.get(name, {}).get("notes", []):
             said_of.setdefault(note, []).append(name)
         notes += folded.notes
+        if empty := sum(nulls.get(number, 0) for number in by_checkpoint[name]):
+            notes.append(f"{empty:,} answers of {name} were null: they count as empty texts")
         if all(bench.coverage.complete for bench in result.benchmarks):
             baselines[name] = folded.as_baseline(result, options, created, version)
     errors = tuple(line for group in groups for line in group.errors)

@@ -23,7 +23,7 @@ from _pytest.scope import Scope
 
 from .benchmark import Benchmark
 from .engine import Engine
-from .errors import CkptbenchError
+from .errors import CkptbenchError, one_line
 from .evalconfig.effective import Effective
 from .judging import Outcome, judge
 from .protocol import Asking, Protocol
@@ -400,9 +400,10 @@ class Group:
             except (Exception, pytest.fail.Exception) as error:
                 self.failure = error
                 LOG.error("%s: %s: %s", self.title, type(error).__name__, error)
-        cause = str(self.failure).partition("\n")[0]
-        if not isinstance(self.failure, CkptbenchError):
-            cause = f"{type(self.failure).__name__}: {cause}"
+        if isinstance(self.failure, CkptbenchError):
+            cause = str(self.failure).partition("\n")[0]  # what to do is said once, in full
+        else:
+            cause = f"{type(self.failure).__name__}: {one_line(self.failure)}"
         raise FixtureFailed(f"no engine for {self.title}: {cause}") from self.failure
 
     def _let_go(self, session: BenchSession) -> None:

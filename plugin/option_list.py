@@ -43,8 +43,8 @@ OPTIONS: tuple[Option, ...] = (
         checkpoint_spec,
         (),
         "SPEC",
-        "checkpoint to measure: a Hugging Face folder, a .pt file, BASE+adapter=DIR, a server's "
-        "address, demo-mlm, or a quoted pattern such as 'runs/*/checkpoint-*'",
+        "checkpoint to measure: a Hugging Face folder, a .pt or .ckpt file, BASE+adapter=DIR, a "
+        "server's address, demo-mlm, or a quoted pattern such as 'runs/*/checkpoint-*'",
         "append",
     ),
     Option(
@@ -89,7 +89,8 @@ OPTIONS: tuple[Option, ...] = (
         Path,
         None,
         "DIR",
-        "a copy of the tokenizer of the model that a server serves",
+        "folder of the tokenizer, where a checkpoint has none or is to be asked with another; "
+        "for a server, a copy of its model's tokenizer",
     ),
     Option(
         "concurrency",

@@ -18,7 +18,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from . import hooks
-from .errors import CkptbenchError
+from .errors import CkptbenchError, one_line
 from .groups import FixtureFailed, Group
 from .items import MissedSample, SampleItem
 from .judging import NoAnswer, Outcome
@@ -283,10 +283,20 @@ def dress(report: pytest.TestReport, item: SampleItem, call: Phase | pytest.Call
             if item.outcome is None:  # a mark or a fixture skipped it, not the protocol
                 item.outcome = Outcome("skipped", detail=str(value) or "skipped")
         elif not isinstance(value, MissedSample):
-            error = str(value).partition("\n")[0] or type(value).__name__
+            error = _words(value)
             if not isinstance(value, FixtureFailed | NoAnswer):
                 error = f"{type(value).__name__}: {error}"
     write_into(report, item, error)
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, on one line.
+
+    The rest of a failed assert's lines is pytest's own working, that of our errors what to do.
+    """
+    if isinstance(error, AssertionError | CkptbenchError):
+        return str(error).partition("\n")[0] or type(error).__name__
+    return one_line(error)
 
 
 def _plain_report(

@@ -157,11 +157,13 @@ class Generated:
         text: without the prompt, special tokens and the stop string.
         tokens: how many were generated.
         finish: `stop` at a stop string, `eos` by the model's own end, `length` at `max_tokens`.
+        null: whether a server gave `null` instead of a text; the text is empty then.
     """
 
     text: str
     tokens: int
     finish: Literal["stop", "eos", "length"]
+    null: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .accepting import accepted
 from .engine import Engine
 from .samples import Failed, Request, Response, Several, SeveralAnswers, Skipped
 
@@ -19,7 +20,7 @@ def answer(
     """Yield `(index into requests, response)` as answers arrive, as an engine does.
 
     A `Several` is answered when each of its parts is. Where a part fails, or is skipped, so is
-    the whole.
+    the whole. A response that is no valid answer is a failure from here on; see `accepting`.
 
     Args:
         at_once: requests that the engine gets in one call at most; 0 gives it all.
@@ -61,7 +62,7 @@ def _in_portions(
         for index, response in engine.answer(portion):
             if not 0 <= index < len(portion):
                 raise ValueError(f"it answered request {index} of {len(portion):,}")
-            yield start + index, response
+            yield start + index, accepted(response)
 
 
 def _together(parts: Sequence[Any]) -> Response:

@@ -16,7 +16,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,10 @@ _KINDS: dict[str, type[Any]] = {
     "skipped": Skipped,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class NoLongerAnAnswer(ValueError):
+    """A stored response is of a kind that was an answer once, and is asked again now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,26 +141,25 @@ Repeat = tuple[int, int, bool | None, bool]
 
 
 def encode(response: Answer) -> str:
-    """A response as JSON; failures are not kept, so that they are asked again."""
+    """A response as JSON; failures are not kept, so that they are asked again.
+
+    Raises:
+        ValueError: a number in it is not finite; see `accepting`.
+    """
     if isinstance(response, SeveralAnswers):
         return f'{{"kind": "several", "parts": [{", ".join(map(encode, response.parts))}]}}'
     fields = {name: getattr(response, name) for name in response.__slots__}
-    kind = {"kind": _NAMES[type(response)]}
-    try:
-        return _JSON.encode({**kind, **fields})
-    except ValueError:  # the log probability of something impossible is no JSON number
-        finite = {n: _finite(v) for n, v in fields.items()}
-        return _JSON.encode({**kind, **finite})
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_finite(part) for part in value)
-    return None if isinstance(value, float) and not isfinite(value) else value
+    if isinstance(response, Generated) and not response.null:
+        del fields["null"]  # it is rare, and was not there in the first stores
+    return _JSON.encode({"kind": _NAMES[type(response)], **fields})
 
 
 def decode(text: str) -> Answer:
-    """The response that `encode` wrote."""
+    """The response that `encode` wrote.
+
+    Raises:
+        NoLongerAnAnswer: an earlier version wrote it, with a log probability that is not finite.
+    """
     return _decoded(json.loads(text))
 
 
@@ -165,11 +167,19 @@ def _decoded(fields: dict[str, Any]) -> Answer:
     kind: Any = _KINDS[fields.pop("kind")]
     if kind is SeveralAnswers:
         return SeveralAnswers(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
-    if kind is Likelihood and fields["logprob"] is None:
-        fields["logprob"] = -inf
+    if fields.get("logprob", 0.0) is None or None in fields.get("logprobs", ()):
+        raise NoLongerAnAnswer("a log probability that is not finite")
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
     response: Answer = kind(**values)
     return response
+
+
+def _decoded_or_none(text: str) -> Answer | None:
+    """A stored response; None for one that no longer counts as an answer, which is asked again."""
+    try:
+        return decode(text)
+    except NoLongerAnAnswer:
+        return None
 
 
 class RunStore:
@@ -347,8 +357,8 @@ class RunStore:
                     if found[place] is None:
                         row = connection.execute(query, (key.digest,)).fetchone()
                         if row is not None:
-                            found[place] = decode(row[0])
-                            if connection is not self._db:
+                            found[place] = _decoded_or_none(row[0])
+                            if found[place] is not None and connection is not self._db:
                                 copied.append((key, row[0]))
             if copied:
                 self._insert(copied)
@@ -407,6 +417,16 @@ class RunStore:
         )
         for *item, fields, response in self._db.execute(query, (group,)):
             yield PlannedItem(*item), fields, response
+
+    def nulls(self) -> dict[int, int]:
+        """Of each group: items whose answer was `null` where a server had to give a text."""
+        query = (
+            "SELECT plan.grp, COUNT(*) FROM plan JOIN served ON served.position = plan.position "
+            "JOIN responses ON responses.digest = served.digest "
+            "WHERE instr(responses.response, ?) GROUP BY plan.grp"
+        )
+        # Inside of a text the quotation marks would have backslashes before them.
+        return dict(self._db.execute(query, ('"null": true',)).fetchall())
 
     # Who answered
 

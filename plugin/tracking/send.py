@@ -102,7 +102,7 @@ def track_or_say(folder: Path, uri: str) -> str:
 def _failed(folder: Path, address: Address, error: Exception) -> CkptbenchError:
     text = address.hide(str(error)) or type(error).__name__
     cause = _CAUSE.search(text)
-    reason = cut(cause[1] if cause else text.partition("\n")[0], 300)
+    reason = cut(cause[1] if cause else " ".join(text.split()), 300)
     # The login is nobody's to print, so the command that needs it leaves the URI open.
     uri = "URI" if address.secret else address.shown
     return CkptbenchError(

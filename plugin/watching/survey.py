@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .wholeness import lacking
 
-PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth")
+PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")
 # Names that trainers and copying programs write to before they rename: never looked into.
 _TEMPORARY = ("tmp*", ".*", "*.tmp", "*.tmp-*", "*.temp", "*.part", "*.partial", "*.incomplete")
 

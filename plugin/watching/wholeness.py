@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-TORCH_SUFFIXES = (".pt", ".pth", ".bin")
+TORCH_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin")
 # One file, or an index of shards; the first that a folder has any sign of is meant.
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _SHARD = re.compile(r"-\d+-of-(\d+)\.")

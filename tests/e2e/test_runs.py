@@ -96,3 +96,38 @@ def test_real_k_from_ones_own_texts(workspace: Any) -> None:
     ).expect(0)
     assert "test_real_k.py" in output
     assert re.search(r"^  real@5 +\S+% +2 ", output, re.MULTILINE)
+
+
+def test_a_tokenizer_that_is_none_ends_the_session_before_anything_is_asked(
+    workspace: Any,
+) -> None:
+    command = "pytest benchmarks -k lambada --checkpoint=demo-mlm --tokenizer=nowhere"
+    assert "--tokenizer: nowhere is no folder" in workspace.run(command).expect(4)
+
+
+def test_a_checkpoint_without_a_tokenizer_takes_the_one_above_or_the_one_given(
+    workspace: Any,
+) -> None:
+    import shutil
+
+    import ckptbench.benchmarks
+
+    (demo,) = (Path(p) / "demo/demo-mlm" for p in ckptbench.benchmarks.__path__)
+    newest = max(demo.glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+    run = workspace.path / "run"
+    shutil.copytree(newest, run / "checkpoint-1")
+    (run / "tokenizer").mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        if (run / "checkpoint-1" / name).is_file():
+            (run / "checkpoint-1" / name).rename(run / "tokenizer" / name)
+    command = "pytest benchmarks -k lambada --limit=8 --checkpoint=run/checkpoint-1"
+    workspace.run(f"{command} --run-id=none").expect(1)
+    given = workspace.run(f"{command} --run-id=given --tokenizer=run/tokenizer").expect(0)
+    assert "the tokenizer is that of run/tokenizer (--tokenizer)" in " ".join(given.split())
+    for file in (run / "tokenizer").iterdir():
+        file.rename(run / file.name)
+    above = workspace.run(f"{command} --run-id=above").expect(0)
+    assert "that of the folder above is used" in " ".join(above.split())
+    assert outcomes(workspace.path / "results/above") == outcomes(workspace.path / "results/given")
+    # The same files are the same checkpoint: what was answered once is not asked again.
+    assert asked_and_reused(above)[0] == 0

@@ -29,7 +29,7 @@ with contextlib.suppress(ImportError):
 
 CONFTEST = '''
 """An engine that does what the first word of a text tells it."""
-import math, os, time
+import os, time
 from pathlib import Path
 
 import pytest
@@ -84,8 +84,8 @@ class Scripted:
             return
         elif word == "beyond":
             yield 10_000, Filled(("x",), (0.0,), 1, 1)
-        elif word == "nan":
-            yield index, Filled(("x",), (math.nan,), 1, 1)
+        elif word in ("nan", "inf", "-inf"):
+            yield index, Filled(("x",), (float(word),), 1, 1)
         else:
             yield index, Filled(("x", "y"), (-0.1, -2.0), rank, 1)
             if word == "twice":

@@ -224,3 +224,56 @@ def test_the_log_of_a_run_that_goes_on_is_continued(project: Any) -> None:
     text = (project.path / "results/told/run.log").read_text(encoding="utf-8")
     assert text.count("items to ask") == 2
     assert "1 from the store" in text
+
+
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf"])
+def test_a_log_probability_that_is_not_finite_is_an_error_and_asked_again(
+    project: Any, odd: str
+) -> None:
+    project.write(["right 00", "wrong 01", f"{odd} 02", "right 03"])
+    result = project.run("--run-id=r")
+    assert result.ret == 1
+    assert project.statuses["test_bench.py::test_word[s-02]"] == "error"
+    assert (project.coverage["errors"], project.coverage["scored"]) == (1, 3)
+    result.stdout.fnmatch_lines([f"*the engine gave {odd} as logprobs, so there is no valid*"])
+    project.forget_asked()
+    assert project.run("--run-id=r").ret == 1
+    assert project.asked == [f"{odd} 02"]
+
+
+NULLS = """
+
+from ckptbench import Generated
+
+
+class Nulls(Scripted):
+    def obey(self, index, word):
+        null = word == "null"
+        yield index, Generated("" if null else word, 1, "eos", null=null)
+
+
+@pytest.fixture(scope="session")
+def engine():
+    return Nulls()
+"""
+
+
+def test_what_is_said_of_answers_that_were_null_is_said_of_a_resumed_run_too(
+    project: Any,
+) -> None:
+    project.write(["right 00", "null 01", "null 02", "right 03"], conftest=NULLS)
+    project.change(
+        "test_bench.py",
+        "def test_word(response, k):\n    assert response.within(k)\n",
+        "def test_word(response):\n    return float(response.text == 'right')\n",
+    )
+    project.change("test_bench.py", "score=top_k(1, 5)", "score=mean()")
+    project.change("test_bench.py", "samples, top_k", "mean, samples")
+    note = "2 answers of engine were null: they count as empty texts"
+    for command in (["--run-id=a"], ["--run-id=a"], ["--run-id=b"]):
+        project.run(*command)
+        assert note in project.summary["notes"]
+        assert project.scores == {"word": 0.5}
+    assert len(project.asked) == 4
+    project.run("--run-id=b", "-k", "s-00 or s-01")
+    assert "1 answers of engine were null: they count as empty texts" in project.summary["notes"]

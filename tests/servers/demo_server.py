@@ -6,8 +6,10 @@ scores. What it is told to lack it ignores in silence, as real servers do.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +23,11 @@ from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
 from ckptbench.fixtures.engines.growing import Row
 from ckptbench.samples import Generate, Generated, LogLikelihood, Request, Response
 
-ALL = frozenset({"n", "seed", "temperature", "echo", "prompt_logprobs", "ids", "tokenize", "chat"})
+ALL = frozenset(
+    {"n", "seed", "temperature", "echo", "prompt_logprobs", "ids", "tokenize", "chat", "finish"}
+)
+# Seconds between two bytes of an answer that drips.
+DRIP_S = 0.02
 MODEL = "demo"
 POSITIONS = 512
 
@@ -72,6 +78,7 @@ class DemoServer:
         fault: what goes wrong with a request, by its number, from 0. Requests that only try
             out what the server can do are not counted.
         seen: headers and bodies of all requests.
+        flooded: bytes that went out of answers without an end.
     """
 
     model: Model
@@ -81,6 +88,7 @@ class DemoServer:
     fault: Callable[[int], str] = lambda number: ""
     seen: list[tuple[dict[str, str], Any]] = field(default_factory=list)
     asked: int = 0
+    flooded: int = 0
     connections: int = 0
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -151,6 +159,7 @@ class DemoServer:
         # All that end by themselves are told as one token: nobody is to look there.
         ended = choices[0]["finish_reason"] == "length"
         usage = {"completion_tokens": most if ended else 1}
+        self._finished(choices)
         return 200, {"object": "text_completion", "choices": choices, "usage": usage}
 
     def chat(self, body: dict[str, Any]) -> tuple[int, Any]:
@@ -160,6 +169,7 @@ class DemoServer:
         choices = self._choices(self.model.ids(message["content"]), body)
         for choice in choices:
             choice["message"] = {"role": "assistant", "content": choice.pop("text")}
+        self._finished(choices)
         return 200, {"object": "chat.completion", "choices": choices}
 
     def _choices(self, ids: list[int], body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -189,6 +199,11 @@ class DemoServer:
             finish = "length" if answer.finish == "length" else "stop"
             choices.append({"index": index, "text": answer.text, "finish_reason": finish})
         return choices
+
+    def _finished(self, choices: list[dict[str, Any]]) -> None:
+        """Simple servers have the field and never fill it in."""
+        for choice in choices if not self.has("finish") else ():
+            choice["finish_reason"] = None
 
     def _echoed(self, ids: list[int], choice: dict[str, Any]) -> dict[str, Any]:
         told = self._listed(ids)
@@ -281,7 +296,35 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             status, answer = routes[self.path](body)
-            self._send(status, _spoilt(answer, fault), cut=fault == "cut")
+            if fault == "drip":
+                self._drip(json.dumps(answer).encode())
+            elif fault in ("flood", "flood-500"):
+                self._flood(500 if fault == "flood-500" else 200)
+            else:
+                self._send(status, _spoilt(answer, fault), cut=fault == "cut")
+
+    def _drip(self, content: bytes) -> None:
+        """An answer that keeps coming, byte by byte: no pause is long, the whole is."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for place in range(len(content)):
+                self.wfile.write(content[place : place + 1])
+                self.wfile.flush()
+                time.sleep(DRIP_S)
+        self.close_connection = True
+
+    def _flood(self, status: int) -> None:
+        """An answer without an end, until nobody reads it any more."""
+        self.send_response(status)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(b'{"choices": [{"index": 0, "text": "')
+            while True:
+                self.wfile.write(b"x" * 65536)
+                self.demo.flooded += 65536
+        self.close_connection = True
 
     def _send(
         self, status: int, answer: Any, headers: dict[str, str] | None = None, cut: bool = False
@@ -310,6 +353,15 @@ def _spoilt(answer: Any, fault: str) -> Any:
     elif fault == "null":
         for choice in answer["choices"]:
             choice["text"] = None
+    elif fault.startswith("finish="):
+        word = fault.removeprefix("finish=")
+        for choice in answer["choices"]:
+            choice["finish_reason"] = None if word == "null" else word
+    elif fault == "first-aborts":
+        answer["choices"][0]["finish_reason"] = "abort"
+    elif fault == "surrogate":
+        for choice in answer["choices"]:
+            choice["text"] = "a\ud83d"
     elif fault == "webpage":
         return "<html>Welcome</html>"
     elif fault == "null-value":

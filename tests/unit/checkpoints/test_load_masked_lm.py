@@ -294,3 +294,56 @@ def test_a_broken_model_setting_is_named(save: Save) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_attention_heads": 3}))
     assert refusal(folder).what.startswith("the weights cannot be loaded: The hidden size (16)")
+
+
+@pytest.mark.parametrize("format_", ["safetensors", "bin"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: (t * 1000).char(), "stored as whole numbers"),
+        (lambda t: (t * 1000).long(), "stored as whole numbers"),
+        (lambda t: (t * 1000).round(), "every weight matrix holds whole numbers only"),
+        (lambda t: t * 0, "every weight matrix is zero"),
+    ],
+    ids=["int8", "int64", "whole", "zero"],
+)
+def test_weights_of_no_trained_model_are_refused(
+    format_: str, change: Any, words: str, save: Save
+) -> None:
+    folder = save()
+    rewrite(
+        folder,
+        lambda weights: weights.update(
+            {name: change(weight) for name, weight in weights.items() if weight.dim() > 1}
+        ),
+    )
+    refused = refusal(to_bin(folder) if format_ == "bin" else folder)
+    assert words in refused.what
+    assert refused.where == str(folder)
+
+
+def test_some_quantized_matrices_among_others_are_refused_too(save: Save) -> None:
+    name = "bert.encoder.layer.0.output.dense.weight"
+    folder = rewrite(save(), lambda weights: weights.update({name: (weights[name] * 99).char()}))
+    assert f"1 weights are stored as whole numbers (I8): {name}" in refusal(folder).what
+
+
+def test_whole_numbers_in_a_buffer_are_none_of_the_weights(save: Save) -> None:
+    import torch
+
+    ids = {"bert.embeddings.position_ids": torch.arange(40)[None]}
+    assert load(rewrite(save(), lambda weights: weights.update(ids))).notes == ()
+
+
+def test_matrices_of_zeros_or_whole_numbers_among_others_are_named(save: Save) -> None:
+    query, key = (f"bert.encoder.layer.0.attention.self.{n}.weight" for n in ("query", "key"))
+    folder = rewrite(
+        save(),
+        lambda weights: weights.update(
+            {query: weights[query] * 0, key: (weights[key] * 99).round()}
+        ),
+    )
+    assert load(folder).notes == (
+        f"1 weight matrices are zero: {query}",
+        f"1 weight matrices hold whole numbers only: {key}",
+    )

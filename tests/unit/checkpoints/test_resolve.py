@@ -86,12 +86,14 @@ def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: P
     refused = refusal(str(tmp_path / "model.gguf"))
     assert refused.what.endswith("it is a file")
     assert refused.remedy == (
-        "give a Hugging Face folder with config.json or a .pt or .pth file of a training run "
-        "or an adapter's folder with adapter_config.json or a server's address or 'demo-mlm'"
+        "give a Hugging Face folder with config.json or a .pt, .pth or .ckpt file of a training "
+        "run or an adapter's folder with adapter_config.json or a server's address or 'demo-mlm'"
     )
 
 
-@pytest.mark.parametrize("name", ["checkpoint_best.pt", "checkpoint_epoch_3.pt", "model.pth"])
+@pytest.mark.parametrize(
+    "name", ["checkpoint_best.pt", "checkpoint_epoch_3.pt", "model.pth", "epoch=3-step=655.ckpt"]
+)
 def test_a_file_of_a_training_run_is_a_checkpoint(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"x")
     found = resolve(str(tmp_path / name))
@@ -108,3 +110,25 @@ def test_a_folder_of_such_files_is_answered_with_the_best(tmp_path: Path) -> Non
 
 def test_an_empty_folder_is_named_as_such(tmp_path: Path) -> None:
     assert refusal(str(tmp_path)).what.endswith("a folder holding nothing")
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
+def test_what_trainers_put_beside_weights_is_no_checkpoint(suffix: str, tmp_path: Path) -> None:
+    from ckptbench.fixtures.checkpoints.resolve import is_checkpoint
+
+    names = {"optimizer": False, "rng_state_0": False, "lr_scheduler": False, "last": True}
+    for name, meant in names.items():
+        (tmp_path / f"{name}{suffix}").write_bytes(b"x")
+        assert is_checkpoint(tmp_path / f"{name}{suffix}") is meant
+    (tmp_path / "last.txt").write_bytes(b"x")
+    assert not is_checkpoint(tmp_path / "last.txt")
+
+
+@pytest.mark.parametrize("mark", ["zero_to_fp32.py", ".metadata", "checkpoint/.metadata"])
+def test_a_checkpoint_in_parts_is_answered_with_how_to_join_them(mark: str, tmp_path: Path) -> None:
+    file = tmp_path / "epoch=3.ckpt" / mark
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"x")
+    refused = refusal(str(tmp_path / "epoch=3.ckpt"))
+    assert "in parts" in refused.what
+    assert "zero_to_fp32.py DIR OUT" in refused.remedy

@@ -75,6 +75,9 @@ def of_folder(file: Path) -> Any:
         ("layers.0._orig_mod.attention.wq.weight", "layers.0.attention.wq.weight"),
         ("lm_head.weight", "lm_head.weight"),
         ("layers.0.submodule.weight", "layers.0.submodule.weight"),
+        ("net.model.layers.0.mlp.up_proj.weight", "layers.0.mlp.up_proj.weight"),
+        ("lm.transformer.h.0.ln_1.bias", "h.0.ln_1.bias"),
+        ("network.module.norm.weight", "norm.weight"),
     ],
 )
 def test_prefixes_are_taken_away_as_often_as_they_occur(name: str, bare: str) -> None:
@@ -82,7 +85,9 @@ def test_prefixes_are_taken_away_as_often_as_they_occur(name: str, bare: str) ->
 
 
 @pytest.mark.parametrize("architecture", [LLAMA, GPT2, "Qwen2ForCausalLM"])
-@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.module.", "model.model."])
+@pytest.mark.parametrize(
+    "prefix", ["", "module.", "_orig_mod.module.", "model.model.", "net.", "llm._orig_mod."]
+)
 def test_weights_of_transformers_find_their_model(
     architecture: str, prefix: str, save_pt: Save
 ) -> None:
@@ -372,3 +377,86 @@ def test_the_model_does_not_depend_on_the_file_any_more(save_pt: Save) -> None:
 def test_a_masked_model_is_no_causal_one(save_pt: Save) -> None:
     refused = refusal(save_pt("DebertaV2ForMaskedLM"))
     assert "'deberta-v2' is not a causal language model" in refused.what
+
+
+def lightning(weights: dict[str, Any]) -> dict[str, Any]:
+    """What Lightning writes: the model is an attribute of its module."""
+    import torch
+
+    return {
+        "epoch": 3,
+        "global_step": 655,
+        "pytorch-lightning_version": "2.5.1",
+        "state_dict": {f"net.{name}": tensor for name, tensor in weights.items()},
+        "loops": {"fit_loop": {"state_dict": {}}},
+        "callbacks": {"ModelCheckpoint": {"best_model_score": torch.tensor(1.5), "dirpath": "x"}},
+        "optimizer_states": [{"state": {0: {"exp_avg": torch.zeros(3)}}}],
+        "lr_schedulers": [{"last_epoch": 3}],
+        "hparams_name": "kwargs",
+        "hyper_parameters": {"lr": 1e-3, "model_name": "somewhere/else"},
+    }
+
+
+def test_a_checkpoint_of_lightning_is_one_like_any_other(save_pt: Save, tmp_path: Path) -> None:
+    import torch
+
+    file = save_pt(LLAMA, lightning)
+    # Lightning's own place: the tokenizer and the configuration lie above.
+    folder = file.parent / "checkpoints"
+    folder.mkdir()
+    loaded = load(file.rename(folder / "epoch=3-step=655.ckpt"))
+    assert loaded.facts == {"epoch": 3.0, "step": 655}
+    assert "the folder above" in " ".join(loaded.notes)
+    file.parent.joinpath("kept.safetensors").rename(file.parent / "model.safetensors")
+    assert torch.equal(logits(loaded), logits(load(file.parent)))
+
+
+def test_a_tokenizer_of_its_own_goes_before_that_of_the_folder_above(
+    save_pt: Save, write_tokenizer: Callable[..., None]
+) -> None:
+    file = save_pt()
+    write_tokenizer(file.parent.parent, ("[PAD]", "[UNK]", "[MASK]", "다른"))
+    loaded = load(file)
+    assert loaded.tokenizer.convert_tokens_to_ids("시장") == 5
+    assert loaded.notes == ()
+
+
+def test_the_tokenizer_of_a_file_may_be_given(
+    save_pt: Save, write_tokenizer: Callable[..., None], tmp_path: Path
+) -> None:
+    file = save_pt()
+    before = load(file).fingerprint
+    write_tokenizer(tmp_path / "other", ("[PAD]", "[UNK]", "[MASK]", "다른"))
+    loaded = load_causal_lm(resolve(str(file)), device="cpu", tokenizer=tmp_path / "other")
+    assert loaded.tokenizer.convert_tokens_to_ids("다른") == 3
+    assert loaded.notes == (f"the tokenizer is that of {tmp_path / 'other'} (--tokenizer)",)
+    assert loaded.fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: (t * 1000).to(dtype_of("int8")), "stored as whole numbers (torch.int8)"),
+        (lambda t: (t * 1000).round(), "every weight matrix holds whole numbers only"),
+        (lambda t: t * 0, "every weight matrix is zero"),
+    ],
+    ids=["int8", "whole", "zero"],
+)
+@pytest.mark.parametrize("name", ["a.pt", "a.pth", "a.ckpt"])
+def test_weights_of_no_trained_model_are_refused(
+    change: Any, words: str, name: str, save_pt: Save
+) -> None:
+    file = save_pt(
+        change=lambda weights: {
+            "state_dict": {n: change(t) if t.dim() > 1 else t for n, t in weights.items()}
+        }
+    )
+    refused = refusal(file.rename(file.parent / name))
+    assert words in refused.what
+    assert refused.where == str(file.parent / name)
+
+
+def dtype_of(name: str) -> Any:
+    import torch
+
+    return getattr(torch, name)

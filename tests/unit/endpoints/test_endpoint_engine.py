@@ -276,14 +276,165 @@ def test_a_shuffled_answer_is_put_in_order(serve: Serve, engine_of: Serve) -> No
     assert len(texts(answers(engine, asked))) == 6
 
 
-def test_null_is_an_empty_answer_and_is_told(serve: Serve, connected: Serve) -> None:
+def test_null_is_an_empty_answer_that_is_marked(serve: Serve, engine_of: Serve) -> None:
+    engine = engine_of(serve(fault=lambda number: "null" if number == 2 else ""), at_once=1)
+    found = answers(engine, TEXTS)
+    assert found[2] == Generated("", 0, "eos", null=True)
+    assert all(texts(found)[:2])
+    assert [r.null for r in found if isinstance(r, Generated)] == [False, False, True, False]
+
+
+BROKEN_OFF = (
+    "abort",
+    "error",
+    "content_filter",
+    "load",
+    "cancelled",
+    "insufficient_system_resource",
+    "Some new word",
+)
+
+
+@pytest.mark.parametrize("word", [*BROKEN_OFF, "null"])
+@pytest.mark.parametrize("chat", [False, True])
+def test_an_answer_that_the_server_broke_off_is_an_error_of_its_own_count(
+    serve: Serve, connected: Serve, word: str, chat: bool
+) -> None:
     from ckptbench.fixtures.engines.endpoint import EndpointEngine
 
-    endpoint = connected(serve(fault=lambda number: "null" if number == 2 else ""), at_once=1)
-    found = texts(answers(EndpointEngine(endpoint), TEXTS))
-    assert found[2] == ""
-    assert all(found[:2])
-    assert endpoint.closing_notes == ("1 answers of demo were null: they count as empty texts",)
+    server = serve(fault=lambda number: f"finish={word}" if number in (1, 3) else "")
+    endpoint = connected(server, at_once=1)
+    asked = [Generate(f"def f{n}(a):\n", max_tokens=6, chat=chat) for n in range(5)]
+    found = answers(EndpointEngine(endpoint), asked)
+    assert [isinstance(r, Failed) for r in found] == [False, True, False, True, False]
+    assert reason(found[1]) == f"the server cut the answer short: its finish_reason is {word}"
+    (note,) = endpoint.closing_notes
+    assert note.startswith(f"2 answers of demo were cut short (finish_reason {word})")
+    assert server.asked == len(asked), "it is not asked again in the same run"
+
+
+@pytest.mark.parametrize(
+    ("word", "finish"),
+    [
+        ("stop", "eos"),
+        ("eos", "eos"),
+        ("eos_token", "eos"),
+        ("EOS_TOKEN", "eos"),
+        ("end_turn", "eos"),
+        ("tool_calls", "eos"),
+        ("function_call", "eos"),
+        ("stop_sequence", "stop"),
+        ("length", "length"),
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+    ],
+)
+def test_the_words_of_servers_for_a_whole_answer(
+    serve: Serve, engine_of: Serve, word: str, finish: str
+) -> None:
+    (found,) = answers(engine_of(serve(fault=lambda number: f"finish={word}")), TEXTS[:1])
+    assert isinstance(found, Generated)
+    assert found.finish == finish
+
+
+def test_of_answers_drawn_at_once_only_the_broken_one_fails(serve: Serve, engine_of: Serve) -> None:
+    def first_of(number: int) -> str:
+        return "first-aborts"
+
+    engine = engine_of(serve(lacks={"seed"}, fault=first_of))
+    asked = [Generate("def f(", max_tokens=4, temperature=1.5, seed=seed) for seed in range(3)]
+    found = answers(engine, asked)
+    assert "finish_reason is abort" in reason(found[0])
+    assert len(texts(found[1:])) == 2
+
+
+def test_null_of_a_server_that_states_no_reasons_says_nothing(
+    served: Any, serve: Serve, engine_of: Serve
+) -> None:
+    engine = engine_of(serve(lacks={"finish"}))
+    found = answers(engine, TEXTS)
+    here = served.answers(*TEXTS)
+    assert texts(found) == texts(here)
+    # What it counts in its answer tells the one that is as long as it may be.
+    assert [r.finish for r in found] == [r.finish for r in here]
+    assert "states no finish_reason" in " ".join(engine.notes)
+    assert "states no finish_reason" not in " ".join(engine_of(serve()).notes)
+
+
+def test_null_behind_a_stop_string_is_a_whole_answer(
+    served: Any, serve: Serve, engine_of: Serve
+) -> None:
+    engine = engine_of(serve(fault=lambda number: "finish=null"))
+    (found,) = answers(engine, TEXTS[1:2])
+    assert found == served.answers(TEXTS[1])[0].__class__(found.text, 0, "stop")
+    assert found.text == served.answers(TEXTS[1])[0].text
+
+
+def test_scores_of_a_request_that_was_broken_off_are_none(serve: Serve, engine_of: Serve) -> None:
+    engine = engine_of(serve(fault=lambda number: "finish=abort"), tokenizer=DEMO)
+    assert "finish_reason 'abort'" in reason(answers(engine, SCORED[:1])[0])
+
+
+def test_half_a_character_is_no_text(serve: Serve, engine_of: Serve) -> None:
+    (found,) = answers(engine_of(serve(fault=lambda number: "surrogate")), TEXTS[:1])
+    assert texts([found]) == ["a\ufffd"]
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, chat: bool) -> None:
+    """Each byte comes in time, and the answer takes seconds."""
+    import time
+
+    from ckptbench.fixtures.endpoints.client import Patience
+    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+
+    server = serve(fault=lambda number: "drip" if number == 0 else "")
+    endpoint = connected(server, at_once=1, retries=0)
+    endpoint.client._patience = Patience(0.5, retries=0)
+    begun = time.monotonic()
+    asked = [Generate("def f(a):\n", max_tokens=4, chat=chat), TEXTS[0]]
+    slow, quick = answers(EndpointEngine(endpoint), asked)
+    assert "no whole answer in time (0.5 s" in reason(slow)
+    assert isinstance(quick, Generated), "the connection is given back"
+    assert time.monotonic() - begun < 10
+
+
+def test_a_dripping_answer_is_asked_for_again(serve: Serve, connected: Serve) -> None:
+    from ckptbench.fixtures.endpoints.client import Patience
+    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+
+    server = serve(fault=lambda number: "drip" if number == 0 else "")
+    endpoint = connected(server, at_once=1)
+    endpoint.client._patience = Patience(0.5, retries=1, first_wait_s=0.01)
+    assert texts(answers(EndpointEngine(endpoint), TEXTS[:1]))
+    assert server.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("flood", "is larger than"), ("flood-500", "HTTP 500")]
+)
+def test_an_answer_without_an_end_is_not_read_to_it(
+    serve: Serve, engine_of: Serve, fault: str, words: str
+) -> None:
+    server = serve(fault=lambda number: fault if number == 0 else "")
+    found = answers(engine_of(server, at_once=1, retries=0), TEXTS[:2])
+    assert words in reason(found[0])
+    assert isinstance(found[1], Generated)
+    assert server.flooded < 50_000_000
+
+
+def test_the_size_of_an_answer_follows_from_what_is_asked() -> None:
+    from ckptbench.fixtures.endpoints.client import most_bytes
+
+    one = most_bytes({"prompt": "a", "max_tokens": 100})
+    assert most_bytes({"prompt": "a", "max_tokens": 100, "n": 3}) == one + 200 * 1024
+    # Every character of the longest known tokens may be escaped.
+    assert one > 100 * 128 * 6
+    # A prompt of as many tokens as bytes, each told with its number, its text and its place.
+    scored = {"prompt": "a" * 1000, "max_tokens": 1, "prompt_logprobs": 0}
+    assert most_bytes(scored) - most_bytes({**scored, "prompt": "a"}) > 999 * 500
+    assert most_bytes({"model": "demo", "prompt": [1, 2, 3]}) < 2_000_000
+    assert most_bytes(None) == 1 << 24
 
 
 def test_a_server_that_is_gone_is_not_asked_for_the_rest(

@@ -8,7 +8,9 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,7 @@ from ckptbench.store import (
     FILE_NAME,
     Asker,
     Key,
+    NoLongerAnAnswer,
     PlannedItem,
     RunStore,
     decode,
@@ -74,22 +77,66 @@ def test_a_response_comes_back_as_it_was(response: Filled | Skipped) -> None:
 
 
 @pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
-def test_a_log_probability_that_is_no_number_comes_back_as_none(odd: float) -> None:
-    back = decode(encode(Filled(("a", "b"), (odd, -1.0), 2, 1)))
-    assert back == Filled(("a", "b"), (None, -1.0), 2, 1)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda x: Filled(("a", "b"), (x, -1.0), 2, 1),
+        lambda x: Filled(("a",), (-1.0,), 1, 1, answer_logprob=x),
+        lambda x: Likelihood(x, False, 2),
+        lambda x: SeveralAnswers((Likelihood(-1.5, True, 1), Likelihood(x, True, 1))),
+    ],
+)
+def test_a_number_that_json_cannot_hold_is_never_written_as_another(
+    odd: float, spoilt: Callable[[float], Any]
+) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode(spoilt(odd))
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        '{"kind": "likelihood", "logprob": null, "greedy": false, "tokens": 2}',
+        '{"kind": "filled", "candidates": ["a"], "logprobs": [null], "rank": 1, "masks": 1}',
+        '{"kind": "several", "parts": [{"kind": "likelihood", "logprob": null, "greedy": true, '
+        '"tokens": 1}]}',
+    ],
+)
+def test_what_counted_as_an_answer_once_is_asked_again(tmp_path: Path, old: str) -> None:
+    """Earlier versions stored infinities and NaN as null, which told neither from the other."""
+    with pytest.raises(NoLongerAnAnswer):
+        decode(old)
+    store = RunStore(tmp_path / "old")
+    store.add([(key("s1"), old), (key("s2"), encode(ANSWER))])
+    assert store.find([key("s1"), key("s2")]) == [None, ANSWER]
+    store.close()
+    later = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
+    assert later.find([key("s1"), key("s2")]) == [None, ANSWER]
+    later.close()
+
+
+def test_answers_that_were_null_are_counted_by_group(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    texts = [
+        Generated("", 0, "eos", null=True),
+        Generated("", 0, "eos"),
+        Generated('"null": true', 3, "eos"),
+        SeveralAnswers((Generated("a", 1, "eos"), Generated("", 0, "eos", null=True))),
+        Generated("", 0, "eos", null=True),
+    ]
+    groups = [0, 0, 0, 1, 1]
+    items = [PlannedItem(n, f"n{n}", groups[n], f"n{n}", "s", "s", 0) for n in range(len(texts))]
+    store.write_plan("t", [], [{}, {}], items, [])
+    assert store.nulls() == {}
+    store.serve([(n, groups[n], key(f"s{n}"), encode(text)) for n, text in enumerate(texts)])
+    assert store.nulls() == {0: 1, 1: 2}
+    store.close()
 
 
 def test_an_answer_of_before_holds_no_likelihood_of_the_word() -> None:
     """Stored before the word was scored: it can be read, and is no answer to the new question."""
     old = '{"kind": "filled", "candidates": ["a"], "logprobs": [-0.5], "rank": 1, "masks": 1}'
     assert decode(old) == Filled(("a",), (-0.5,), 1, 1, answer_logprob=None)
-
-
-def test_the_likelihood_of_something_impossible_comes_back_as_it_was() -> None:
-    impossible = Likelihood(-math.inf, False, 2)
-    assert decode(encode(impossible)) == impossible
-    several = SeveralAnswers((impossible, Likelihood(-1.5, True, 1), Generated("a", 1, "eos")))
-    assert decode(encode(several)) == several
 
 
 def test_what_was_stored_is_found_by_another_process_after_closing(tmp_path: Path) -> None:

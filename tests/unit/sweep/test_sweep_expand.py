@@ -319,3 +319,24 @@ def test_options_that_have_nothing_to_choose_from_are_refused(
     error = refusal(["checkpoint-1"], known, **option)
     assert error.where in ("--checkpoint-pattern", "--from-step")
     assert "nothing to choose from: --checkpoint is checkpoint-1" in error.what
+
+
+def test_files_of_lightning_are_matched_and_ordered_by_step(here: Path, known: Known) -> None:
+    from dataclasses import replace
+
+    from ckptbench.fixtures.checkpoints import resolve
+
+    names = ("epoch=1-step=900", "epoch=0-step=450", "epoch=2-step=1350", "lr_scheduler", "last")
+    for name in names:
+        file(here / f"run/checkpoints/{name}.ckpt")
+    ours = replace(known, is_checkpoint=resolve.is_checkpoint)
+    found = expand(["run/checkpoints/*.ckpt"], ours)
+    assert [(Path(each.spec).stem, each.step, each.epoch) for each in found.found] == [
+        ("epoch=0-step=450", 450, 0.0),
+        ("epoch=1-step=900", 900, 1.0),
+        ("epoch=2-step=1350", 1350, 2.0),
+        ("last", None, None),
+    ]
+    assert "no checkpoint: checkpoints/lr_scheduler.ckpt" in found.notes[0]
+    inside = expand(["run/checkpoints"], ours, pattern="epoch=*.ckpt", from_step=900)
+    assert [each.step for each in inside.found] == [900, 1350]

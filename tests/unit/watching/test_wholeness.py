@@ -74,8 +74,9 @@ def test_bytes_after_the_end_are_another_file(make_checkpoint: Any, tmp_path: Pa
     assert lacking(folder) == f"model.safetensors has {size + 1:,} of {size:,} bytes"
 
 
-def test_an_archive_is_refused_until_its_last_byte(tmp_path: Path) -> None:
-    file = tmp_path / "checkpoint_epoch_1.pt"
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
+def test_an_archive_is_refused_until_its_last_byte(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"checkpoint_epoch_1{suffix}"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", b"x" * 100)
     content = file.read_bytes()
