@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from ckptbench.fixtures.sandbox.codec import (
-    Decoder,
     Encoder,
     decode,
     dumps,
@@ -22,6 +21,7 @@ from ckptbench.fixtures.sandbox.codec import (
     loads,
     no_objects,
 )
+from ckptbench.fixtures.sandbox.decoder import Decoder
 
 Point = namedtuple("Point", "x y")
 
