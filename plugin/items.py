@@ -291,9 +291,13 @@ def make_items(
                 trials=trials,
                 left_out=left_out,
                 asked=asked,
+                settings=dict(found.settings),
             )
             if group.executes:
-                group.settings = {"exec_timeout_s": session.options.exec_timeout}
+                group.settings = {
+                    **group.settings,
+                    "exec_timeout_s": session.options.exec_timeout,
+                }
             _describe(group, collector, name)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])

@@ -1,12 +1,12 @@
-"""Every option, declared once: name, parser, default, help."""
+"""Every option in the order of the help; those of lm-eval's tasks have a module of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from .lm_eval_options import LM_EVAL_OPTIONS
+from .model_args import model_args
+from .option import Option
 from .option_values import (
     DEVICES,
     DTYPES,
@@ -38,35 +38,6 @@ from .option_values import (
     whole_number,
 )
 from .tracking.address import tracking_uri
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option.
-
-    Attributes:
-        name: `seq-len` for `--seq-len`, `--ckpt-seq-len` and the ini setting `ckpt_seq_len`.
-        parse: makes the value from the text, or raises `argparse.ArgumentTypeError`; None for a
-            switch without a value.
-        default: the value when nothing was given.
-        many: `append` collects values in a tuple, `extend` joins tuples, `merge` merges mappings.
-    """
-
-    name: str
-    parse: Callable[[str], Any] | None
-    default: Any
-    metavar: str
-    help: str
-    many: str = ""
-
-    @property
-    def field(self) -> str:
-        return self.name.replace("-", "_")
-
-    @property
-    def dest(self) -> str:
-        return f"ckpt_{self.field}"
-
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -238,29 +209,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("humaneval-data", Path, None, "FILE", "ask HumanEval: its file, or HumanEval+'s"),
     Option("mbpp-data", Path, None, "FILE", "ask MBPP: its file, the sanitized one, or MBPP+'s"),
     Option("codecontests-data", Path, None, "FILE", "ask CodeContests: a file of its problems"),
-    Option(
-        "tasks",
-        names,
-        (),
-        "TASK[,TASK...]",
-        "ask these tasks, groups or tags of lm-eval: names, patterns, or YAML files",
-        "extend",
-    ),
-    Option(
-        "include-path",
-        Path,
-        (),
-        "DIR",
-        "folder with lm-eval tasks of one's own; may be given again",
-        "append",
-    ),
-    Option(
-        "num-fewshot",
-        whole_number,
-        None,
-        "N",
-        "examples before each question of an lm-eval task (default: what the task says)",
-    ),
+    *LM_EVAL_OPTIONS,
     Option(
         "codecontests-tests",
         contest_tests,
@@ -276,6 +225,15 @@ OPTIONS: tuple[Option, ...] = (
         "auto",
         "|".join(DTYPES),
         "number format of the weights (default auto: bf16 on CUDA, fp32 on CPU)",
+    ),
+    Option(
+        "model-args",
+        model_args,
+        {},
+        "KEY=VALUE[,...]",
+        "how checkpoints are loaded: revision=REV (of a name of the hub), "
+        "attn_implementation=eager|sdpa|flash_attention_2",
+        "merge",
     ),
     Option(
         "gpu",

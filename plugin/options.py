@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .errors import CkptbenchError, nearest
-from .option_list import OPTIONS, Option
+from .option import Option
+from .option_list import OPTIONS
 from .short_names import add_with_short_name, names_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class Options:
     tasks: tuple[str, ...]
     include_path: tuple[Path, ...]
     num_fewshot: int | None
+    apply_chat_template: bool | str
+    system_instruction: str
+    fewshot_as_multiturn: bool | None
+    gen_kwargs: str
+    model_args: Mapping[str, str]
     device: str
     dtype: str
     gpu: int | None
@@ -129,6 +135,8 @@ def register(parser: pytest.Parser) -> None:
             attributes["metavar"] = option.metavar
             if option.many:
                 attributes["action"] = "append"
+            if option.bare:
+                attributes |= {"nargs": "?", "const": option.parse(option.bare)}
         add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
         parser.addini(option.dest, option.help.replace("%%", "%"), type="string", default=None)
 
