@@ -207,6 +207,8 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         check_allowed(values["allow_mismatch"])
     _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
     _same(values, sources, "max_length", "seq_len", lambda number: number)
+    if values["eval_config"] is None and sources.get("tasks") is None:
+        _refuse_idle(sources)
     if values["eval_config"] is not None:
         from .evalconfig.read import read as read_plan
 
@@ -219,6 +221,26 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         continued or values["run_id"] or f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
     )
     return Options(**values, sources=sources)
+
+
+# What changes prompts or answers, and only those of lm-eval's tasks.
+_OF_TASKS = ("apply_chat_template", "system_instruction", "fewshot_as_multiturn", "gen_kwargs")
+
+
+def _refuse_idle(sources: Mapping[str, str]) -> None:
+    """Refuse options of lm-eval's tasks on a command line that names none.
+
+    Raises:
+        CkptbenchError: the other benchmarks would be asked as if they were not there.
+    """
+    for name in _OF_TASKS:
+        if sources.get(name) == COMMAND_LINE:
+            raise CkptbenchError(
+                "it is for tasks of lm-eval, and none is named",
+                where=f"--{name.replace('_', '-')}",
+                remedy="add --tasks=NAME; other benchmarks chat by a protocol, such as "
+                "--protocol=humaneval=chat",
+            )
 
 
 def _same(
