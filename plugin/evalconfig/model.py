@@ -89,7 +89,7 @@ def _generating(value: Any) -> str | None:
     try:
         return checked_gen_kwargs(value)
     except argparse.ArgumentTypeError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(f"settings that are obeyed ({error})") from None
 
 
 _GenKwargs = Annotated[str | None, PlainValidator(_generating)]
