@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from .errors import CkptbenchError
@@ -40,6 +40,7 @@ class Benchmark:
         limits_itself: whether the dataset has obeyed `--limit` already.
         configured_as: the name that a configuration file has its settings under; empty when that
             is its own.
+        settings: what else decides what is measured, by the names of `gate.identity`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Benchmark:
     on_request: tuple[Protocol, ...] = ()
     limits_itself: bool = False
     configured_as: str = ""
+    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
     def load(self, options: Options) -> Sequence[Sample] | None:
         """The samples of a session, in the dataset's order; None when it is not to be asked."""

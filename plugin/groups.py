@@ -251,8 +251,8 @@ class Group:
             "temperature": generated.temperature,
             "max_tokens": generated.max_tokens,
             "stop": json.dumps(sorted(generated.stop), ensure_ascii=False),
-            "chat": generated.chat,
         }
+        found.setdefault("chat", generated.chats)
         # Greedy answers do not depend on it.
         if generated.temperature:
             found["top_p"] = generated.top_p

@@ -291,9 +291,11 @@ def make_items(
                 trials=trials,
                 left_out=left_out,
                 asked=asked,
+                settings=dict(found.settings),
             )
             if group.executes:
-                group.settings = limits_of(session.options, protocol, limited[0])
+                limits = limits_of(session.options, protocol, limited[0])
+                group.settings = {**group.settings, **limits}
             _describe(group, collector, name)
             made = list(_items_of(group, collector, name, limited))
             group.examine(made[0])

@@ -1,4 +1,4 @@
-"""What an option is: its name, parser, default and help."""
+"""One option of a session, declared once: name, parser, default, help."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Option:
         parse: makes the value from the text, or raises `argparse.ArgumentTypeError`; None for a
             switch without a value.
         default: the value when nothing was given.
+        bare: what the option means when it stands without a value; empty where it needs one.
         many: `append` collects values in a tuple, `extend` joins tuples, `merge` merges mappings.
     """
 
@@ -25,6 +26,7 @@ class Option:
     metavar: str
     help: str
     many: str = ""
+    bare: str = ""
 
     @property
     def field(self) -> str:

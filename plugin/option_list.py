@@ -1,9 +1,11 @@
-"""Every option, declared once: name, parser, default, help."""
+"""Every option in the order of the help; those of lm-eval's tasks have a module of their own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from .lm_eval_options import LM_EVAL_OPTIONS
+from .model_args import model_args
 from .option import Option
 from .option_execution import EXECUTION
 from .option_values import (
@@ -209,29 +211,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("humaneval-data", Path, None, "FILE", "ask HumanEval: its file, or HumanEval+'s"),
     Option("mbpp-data", Path, None, "FILE", "ask MBPP: its file, the sanitized one, or MBPP+'s"),
     Option("codecontests-data", Path, None, "FILE", "ask CodeContests: a file of its problems"),
-    Option(
-        "tasks",
-        names,
-        (),
-        "TASK[,TASK...]",
-        "ask these tasks, groups or tags of lm-eval: names, patterns, or YAML files",
-        "extend",
-    ),
-    Option(
-        "include-path",
-        Path,
-        (),
-        "DIR",
-        "folder with lm-eval tasks of one's own; may be given again",
-        "append",
-    ),
-    Option(
-        "num-fewshot",
-        whole_number,
-        None,
-        "N",
-        "examples before each question of an lm-eval task (default: what the task says)",
-    ),
+    *LM_EVAL_OPTIONS,
     Option(
         "codecontests-tests",
         contest_tests,
@@ -247,6 +227,15 @@ OPTIONS: tuple[Option, ...] = (
         "auto",
         "|".join(DTYPES),
         "number format of the weights (default auto: bf16 on CUDA, fp32 on CPU)",
+    ),
+    Option(
+        "model-args",
+        model_args,
+        {},
+        "KEY=VALUE[,...]",
+        "how checkpoints are loaded: revision=REV (of a name of the hub), "
+        "attn_implementation=eager|sdpa|flash_attention_2",
+        "merge",
     ),
     Option(
         "gpu",

@@ -68,6 +68,36 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
+def text(given: str) -> str:
+    """Any text but an empty one."""
+    if not given.strip():
+        raise _expected("a text", given)
+    return given
+
+
+def true_or_false(text: str) -> bool:
+    """`true` or `false`, spelled in one of lm-eval's ways."""
+    word = text.lower()
+    if word not in ("true", "1", "yes", "false", "0", "no"):
+        raise _expected("true or false", text)
+    return word in ("true", "1", "yes")
+
+
+def chat_template(text: str) -> bool | str:
+    """`true`, `false`, or the name of a chat template.
+
+    An option that may stand alone takes a file behind it for its name, so a path is refused.
+    """
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if not text or "/" in text or "::" in text or text.endswith(".py"):
+        raise argparse.ArgumentTypeError(
+            f"expected the name of a chat template, got {text!r}; write "
+            "--apply-chat-template=true before a path"
+        )
+    return text
+
+
 def limit(text: str) -> int | float:
     """A number of samples (200) or a share of them (0.2)."""
     what = "a number of samples such as 200, or a share between 0 and 1 such as 0.2"

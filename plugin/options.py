@@ -74,6 +74,11 @@ class Options:
     tasks: tuple[str, ...]
     include_path: tuple[Path, ...]
     num_fewshot: int | None
+    apply_chat_template: bool | str
+    system_instruction: str
+    fewshot_as_multiturn: bool | None
+    gen_kwargs: str
+    model_args: Mapping[str, str]
     device: str
     dtype: str
     gpu: int | None
@@ -142,6 +147,8 @@ def register(parser: pytest.Parser) -> None:
             attributes["metavar"] = option.metavar
             if option.many:
                 attributes["action"] = "append"
+            if option.bare:
+                attributes |= {"nargs": "?", "const": option.parse(option.bare)}
         add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
         parser.addini(option.dest, option.help.replace("%%", "%"), type="string", default=None)
 
@@ -214,6 +221,8 @@ def read(config: pytest.Config, continued: str = "") -> Options:
         _take_data(values, sources)
     _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
     _same(values, sources, "max_length", "seq_len", lambda number: number)
+    if values["eval_config"] is None and sources.get("tasks") is None:
+        _refuse_idle(sources)
     if values["eval_config"] is not None:
         from .evalconfig.read import read as read_plan
 
@@ -237,6 +246,26 @@ def _take_data(values: dict[str, Any], sources: dict[str, str]) -> None:
     for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).files.items():
         values[f"{name}_data"] = file
         sources[f"{name}_data"] = sources["data_dir"]
+
+
+# What changes prompts or answers, and only those of lm-eval's tasks.
+_OF_TASKS = ("apply_chat_template", "system_instruction", "fewshot_as_multiturn", "gen_kwargs")
+
+
+def _refuse_idle(sources: Mapping[str, str]) -> None:
+    """Refuse options of lm-eval's tasks on a command line that names none.
+
+    Raises:
+        CkptbenchError: the other benchmarks would be asked as if they were not there.
+    """
+    for name in _OF_TASKS:
+        if sources.get(name) == COMMAND_LINE:
+            raise CkptbenchError(
+                "it is for tasks of lm-eval, and none is named",
+                where=f"--{name.replace('_', '-')}",
+                remedy="add --tasks=NAME; other benchmarks chat by a protocol, such as "
+                "--protocol=humaneval=chat",
+            )
 
 
 def _same(

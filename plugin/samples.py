@@ -121,6 +121,27 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns that a checkpoint's own chat template makes one text of.
+
+    Attributes:
+        turns: role (`system`, `user` or `assistant`) and content of each, in order.
+        opens_answer: whether the text ends where the assistant's next turn begins. Otherwise the
+            last turn is the beginning of an answer, which is left open.
+        template: which of several templates of a tokenizer; empty for its only or default one.
+    """
+
+    turns: tuple[tuple[str, str], ...]
+    opens_answer: bool = True
+    template: str = ""
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The turns as chat templates and servers take them."""
+        return [{"role": role, "content": content} for role, content in self.turns]
+
+
+@dataclass(frozen=True, slots=True)
 class Generate:
     """Ask a causal language model to continue a text.
 
@@ -136,6 +157,8 @@ class Generate:
             off; otherwise it gets as many tokens as there is room for.
         alone: whether the new tokens are decoded by themselves, which with some tokenizers drops
             a space at their beginning; otherwise they are decoded behind the prompt.
+        conversation: what stands before the prompt, as the chat template writes it; not with
+            `chat`, which is the conversation of a single turn.
     """
 
     prompt: str
@@ -147,6 +170,12 @@ class Generate:
     chat: bool = False
     cut_prompt: bool = False
     alone: bool = False
+    conversation: Conversation | None = None
+
+    @property
+    def chats(self) -> bool:
+        """Whether it goes through a chat template."""
+        return self.chat or self.conversation is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +202,12 @@ class LogLikelihood:
     Attributes:
         context: what stands before; it may be empty.
         continuation: what is scored. Both are tokenized together and split after the context.
+        conversation: what stands before the context, as the chat template writes it.
     """
 
     context: str
     continuation: str
+    conversation: Conversation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class BenchSession:
             return
         options = self.options
         expansion = expand(
-            options.checkpoint,
+            [known.spelled(spec) for spec in options.checkpoint],
             known,
             pattern=options.checkpoint_pattern,
             from_step=options.from_step,

@@ -40,6 +40,10 @@ class TaskSettings:
     log_samples: bool = False
     priority: int = NO_PRIORITY
     timeout_s: float | None = None
+    apply_chat_template: bool | str | None = None
+    system_instruction: str | None = None
+    fewshot_as_multiturn: bool | None = None
+    gen_kwargs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from ..options import Options
 
 COMMAND_LINE = "command line"
+# What only lm-eval's tasks know.
+OF_LM_EVAL = (
+    "num_fewshot",
+    "apply_chat_template",
+    "system_instruction",
+    "fewshot_as_multiturn",
+    "gen_kwargs",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,8 @@ class Effective:
     Attributes:
         limit: samples at most, or a share below 1 of them; None asks all.
         num_fewshot: examples before each question; None leaves it to the task.
+        apply_chat_template, system_instruction, fewshot_as_multiturn, gen_kwargs: of lm-eval's
+            tasks; see `options.Options`.
         batch_size: requests that an engine gets at once; 0 lets it choose.
         metrics: those that are scored; None takes all.
         timeout_s: seconds after which nothing more is asked.
@@ -32,6 +42,10 @@ class Effective:
 
     limit: int | float | None = None
     num_fewshot: int | None = None
+    apply_chat_template: bool | str = False
+    system_instruction: str = ""
+    fewshot_as_multiturn: bool | None = None
+    gen_kwargs: str = ""
     batch_size: int = 0
     metrics: tuple[str, ...] | None = None
     timeout_s: float | None = None
@@ -47,12 +61,12 @@ def effective(options: Options, name: str) -> Effective | None:
     sources = {
         name: source
         for name, source in options.sources.items()
-        if name in ("limit", "num_fewshot", "batch_size")
+        if name in ("limit", "batch_size", *OF_LM_EVAL)
     }
     values = {
         "limit": options.limit,
-        "num_fewshot": options.num_fewshot,
         "batch_size": options.batch_size or 0,
+        **{each: getattr(options, each) for each in OF_LM_EVAL},
     }
     if plan is None:
         return Effective(**values, sources=sources)  # type: ignore[arg-type]
@@ -63,7 +77,10 @@ def effective(options: Options, name: str) -> Effective | None:
         return Effective(**values, sources=sources) if typed else None  # type: ignore[arg-type]
     stated = {
         "limit": (settings.has_limit, settings.limit),
-        "num_fewshot": (settings.num_fewshot is not None, settings.num_fewshot),
+        **{
+            each: (getattr(settings, each) is not None, getattr(settings, each))
+            for each in OF_LM_EVAL
+        },
         "batch_size": (settings.batch_size is not None, settings.batch_size),
     }
     place = f"{plan.path}: {settings.entry}"

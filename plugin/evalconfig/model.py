@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,8 @@ from pydantic import (
     StrictStr,
     Tag,
 )
+
+from ..gen_kwargs import checked_gen_kwargs
 
 
 def _one(what: str, fits: Callable[[Any], bool]) -> PlainValidator:
@@ -66,6 +69,32 @@ _Names = Annotated[
 ]
 
 
+_Template = Annotated[
+    bool | str | None,
+    _one(
+        "true, false, or the name of a chat template",
+        lambda value: (
+            value is None or isinstance(value, bool) or (isinstance(value, str) and value)
+        ),
+    ),
+]
+
+
+def _generating(value: Any) -> str | None:
+    """Settings of generating in the form that options have them in: as JSON."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError('an object such as {"temperature": 0.6, "do_sample": true}')
+    try:
+        return checked_gen_kwargs(value)
+    except argparse.ArgumentTypeError as error:
+        raise ValueError(f"settings that are obeyed ({error})") from None
+
+
+_GenKwargs = Annotated[str | None, PlainValidator(_generating)]
+
+
 def _form(value: Any) -> str | None:
     if isinstance(value, list):
         return "list"
@@ -106,6 +135,11 @@ class TaskEntry(_Strict):
         log_samples: whether that file lists every document.
         priority: small numbers run first.
         timeout: seconds after which the task is asked nothing more.
+        apply_chat_template: whether prompts go through the checkpoint's chat template; a text
+            names one of several.
+        system_instruction: what the system says before everything else.
+        fewshot_as_multiturn: whether examples are turns of their own.
+        gen_kwargs: settings of generating that take the place of the task's own.
     """
 
     enabled: StrictBool = True
@@ -119,6 +153,10 @@ class TaskEntry(_Strict):
     log_samples: StrictBool = False
     priority: StrictInt | None = None
     timeout: _Seconds = None
+    apply_chat_template: _Template = None
+    system_instruction: StrictStr | None = None
+    fewshot_as_multiturn: StrictBool | None = None
+    gen_kwargs: _GenKwargs = None
 
 
 class EvalConfig(_Strict):

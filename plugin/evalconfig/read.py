@@ -245,4 +245,8 @@ def _settings(name: str, entry: TaskEntry | None) -> TaskSettings:
         log_samples=entry.log_samples,
         priority=NO_PRIORITY if entry.priority is None else entry.priority,
         timeout_s=entry.timeout,
+        apply_chat_template=entry.apply_chat_template,
+        system_instruction=entry.system_instruction,
+        fewshot_as_multiturn=entry.fewshot_as_multiturn,
+        gen_kwargs=entry.gen_kwargs,
     )

@@ -146,9 +146,17 @@ class Baseline:
         return self.benchmarks.get("" if self.bare else protocol)
 
 
-def bare_baseline(scores: Mapping[str, BaselineScore]) -> Baseline:
-    """A baseline of numbers that state no protocol and no samples."""
-    numbers = BaselineBenchmark("", "", True, "", None, tuple(scores), dict(scores))
+def bare_baseline(
+    scores: Mapping[str, BaselineScore], settings: Mapping[str, Scalar] | None = None
+) -> Baseline:
+    """A baseline of numbers that state no protocol and no samples.
+
+    Args:
+        settings: what its source states of how it was measured; see `identity`.
+    """
+    numbers = BaselineBenchmark(
+        "", "", True, "", None, tuple(scores), dict(scores), settings=dict(settings or {})
+    )
     return Baseline("", "", "", {}, "", "", {"": numbers})
 
 

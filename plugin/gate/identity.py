@@ -17,11 +17,19 @@ SETTINGS: Mapping[str, str] = {
     "max_tokens": "max tokens",
     "stop": "stop strings",
     "chat": "chat template",
+    "system_instruction": "system instruction",
+    "fewshot_as_multiturn": "examples as turns",
     "num_fewshot": "few-shot examples",
     "exec_timeout_s": "time limit of a program, s",
     "exec_memory_mb": "memory of a program, MiB",
     "exec_libraries": "libraries of a program",
     "codecontests_tests": "tests of a problem",
+}
+
+# Recorded only where it is something else: whoever records whether it is a chat has this without.
+UNLESS_RECORDED: Mapping[str, Scalar] = {
+    "system_instruction": "",
+    "fewshot_as_multiturn": False,
 }
 
 
@@ -57,9 +65,13 @@ def mismatches(
     """
     if held.protocol and protocol and held.protocol != protocol:
         yield Mismatch("protocol", held.protocol, protocol)
-    for name, value in settings.items():
-        if name in held.settings and held.settings[name] != value:
-            yield Mismatch(name, held.settings[name], value)
+    ours, theirs = dict(settings), dict(held.settings)
+    if "chat" in ours and "chat" in theirs:
+        usual = {name: UNLESS_RECORDED[name] for name in UNLESS_RECORDED if name in ours | theirs}
+        ours, theirs = {**usual, **ours}, {**usual, **theirs}
+    for name, value in ours.items():
+        if name in theirs and theirs[name] != value:
+            yield Mismatch(name, theirs[name], value)
 
 
 def unrecorded(held: BaselineBenchmark, settings: Mapping[str, Scalar]) -> tuple[str, ...]:
@@ -67,7 +79,9 @@ def unrecorded(held: BaselineBenchmark, settings: Mapping[str, Scalar]) -> tuple
 
     Answers drawn at temperature 0 have no top-p.
     """
-    absent = [name for name in settings if name not in held.settings]
+    absent = [
+        name for name in settings if name not in held.settings and name not in UNLESS_RECORDED
+    ]
     if "temperature" in held.settings:
         absent = [name for name in absent if name != "top_p"]
     return tuple(SETTINGS.get(name, name) for name in absent)

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from ..errors import CkptbenchError, nearest
 from ..scores.metric import known_metric
-from .baseline_values import Baseline, BaselineScore, bare_baseline
+from .baseline_values import Baseline, BaselineScore, Scalar, bare_baseline
 
 _KEYS = ("value", "standard_error", "n")
 _FRACTIONS = "Scores are fractions: write 0.6778, not 67.78."
@@ -68,7 +68,8 @@ def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
     """The baseline of a results file of lm-eval.
 
     Metrics are named `TASK METRIC,FILTER`, such as `hellaswag acc,none`, as in the file; standard
-    errors come from its `_stderr` entries and n from the effective number of its `n-samples`.
+    errors come from its `_stderr` entries and n from the effective number of its `n-samples`. Where
+    it states whether it was a chat, its settings do too; see `identity`.
 
     Raises:
         CkptbenchError: `results` does not hold numbers by task.
@@ -92,7 +93,18 @@ def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
             scores[f"{task} {name}"] = BaselineScore(float(value), stated, n)
     if not scores:
         raise CkptbenchError("'results' holds no metric", where=where, remedy=remedy)
-    return bare_baseline(scores)
+    return bare_baseline(scores, _chat(content))
+
+
+def _chat(content: Mapping[str, Any]) -> dict[str, Scalar]:
+    """What lm-eval's command line writes of the prompts: the template's text, and the system's."""
+    if "chat_template" not in content:
+        return {}
+    chats = bool(content["chat_template"])
+    # lm-eval states it of plain prompts too, where it changes nothing.
+    turns = chats and bool(content.get("fewshot_as_multiturn"))
+    system = str(content.get("system_instruction") or "")
+    return {"chat": chats, "fewshot_as_multiturn": turns, "system_instruction": system}
 
 
 def _check_number(name: str, value: Any, share: bool, where: str) -> None:

@@ -140,10 +140,11 @@ def work_of(bench: BenchSession, group: Group) -> Work:
 
 
 def _characters(request: Request) -> int:
-    if isinstance(request, Generate):
-        return len(request.prompt)
-    if isinstance(request, LogLikelihood):
-        return len(request.context) + len(request.continuation)
+    if isinstance(request, Generate | LogLikelihood):
+        spoken = request.conversation.turns if request.conversation else ()
+        own = (request.prompt,) if isinstance(request, Generate) else (request.context,)
+        scored = () if isinstance(request, Generate) else (request.continuation,)
+        return sum(map(len, (*own, *scored, *(content for _, content in spoken))))
     return len(request.text) if isinstance(request, FillMask | LogLikelihoodRolling) else 0
 
 

@@ -31,11 +31,13 @@ class Known:
         place_of: the path that a spec with a name of its own stands for, such as the demo's; None
             for any other.
         folder_of: the folder that the first part of a spec stands for; None likewise.
+        spelled: a spec with what other options say of it, such as a revision of the hub.
     """
 
     is_checkpoint: Callable[[Path], bool]
     place_of: Callable[[str], Path | None]
     folder_of: Callable[[str], Path | None]
+    spelled: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)

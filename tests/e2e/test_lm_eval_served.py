@@ -188,3 +188,23 @@ def test_vllm_gives_every_number_of_the_local_engine(asked: Any) -> None:
         if name.startswith(f"{TEXT} "):
             value = pytest.approx(value, rel=1e-4)
         assert found[name] == (value, error), name
+
+
+CHAT = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/chat.py")))
+
+
+def test_a_chat_is_written_by_the_copy_of_the_tokenizer(
+    asked: Any, serve: Any, tmp_path: Path
+) -> None:
+    """Likelihoods take a copy of the tokenizer; with one they are the local engine's."""
+    model = CHAT.copied(DEMO, "turns", tmp_path)
+    options = ("--apply-chat-template", "--seq-len=512")
+    tasks = (CHOICES,)
+    local, _ = asked("chat-here", model, *options, "--dtype=fp32", tasks=tasks)
+    server = serve()
+    there, _ = asked("chat-there", server.url, *options, f"--tokenizer={model}", tasks=tasks)
+    assert_same(NUMBERS.scored(there), NUMBERS.scored(local))
+    _, output = asked("chat-blind", server.url, *options, tasks=tasks, status=1)
+    told = " ".join(output.split())
+    assert "applies no template to that" in told
+    assert "a copy of the tokenizer writes the chat here (--tokenizer=DIR)" in told

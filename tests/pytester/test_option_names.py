@@ -64,6 +64,11 @@ GIVEN = {
     "tasks": "gsm8k,arc_easy",
     "include-path": "tasks",
     "num-fewshot": "5",
+    "apply-chat-template": "rag",
+    "system-instruction": "Be brief.",
+    "fewshot-as-multiturn": "false",
+    "gen-kwargs": "temperature=0.6,until=['a,b']",
+    "model-args": "attn_implementation=eager",
     "device": "cuda:1",
     "dtype": "bf16",
     "batch-size": "16",
@@ -94,6 +99,9 @@ READ = {
     "include-path": "(PosixPath('tasks'),)",
     "checkpoint": "('runs/a',)",
     "report": "('html', 'md')",
+    "fewshot-as-multiturn": "False",
+    "gen-kwargs": '{"temperature": 0.6, "until": ["a,b"]}',
+    "model-args": "{'attn_implementation': 'eager'}",
     "tolerance": "{'word@1': 0.025}",
     "must-see": "0.04",
     "gate-on": "('word@1', 'word/word@5')",
@@ -245,3 +253,30 @@ def test_the_command_line_wins_whichever_of_two_names_it_uses(standard: Any) -> 
     standard.write(conftest=SHOW)
     standard.file("pytest.ini", "[pytest]\nckpt_seq_len = 64")
     assert "seq_len: 128" in standard.run("--collect-only", "--max-length=128").outlines
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ((), "False"),
+        (("--apply-chat-template",), "True"),
+        (("--apply-chat-template=true",), "True"),
+        (("--apply-chat-template=false",), "False"),
+        (("--apply-chat-template", "rag"), "rag"),
+    ],
+)
+def test_an_option_that_may_stand_alone(standard: Any, given: tuple[str, ...], value: str) -> None:
+    standard.write(conftest=SHOW)
+    result = standard.run("--collect-only", "--tasks=gsm8k", *given)
+    assert f"apply_chat_template: {value}" in result.outlines
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--apply-chat-template", "--system-instruction=x", "--gen-kwargs=temperature=0"],
+)
+def test_options_of_tasks_are_refused_where_no_task_is_named(standard: Any, option: str) -> None:
+    standard.write()
+    result = standard.run(option)
+    assert result.ret == 4
+    assert "it is for tasks of lm-eval, and none is named" in "".join(result.errlines)

@@ -68,6 +68,25 @@ def test_a_dtype_can_be_asked_for(save: Save) -> None:
     assert {weight.dtype for weight in loaded.model.parameters()} == {torch.bfloat16}
 
 
+@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "BertForMaskedLM"])
+def test_an_attention_can_be_asked_for(architecture: str, save: Save) -> None:
+    from ckptbench.fixtures.checkpoints.models import Models
+    from ckptbench.fixtures.engines.of_loaded import OfLoaded
+
+    found = resolve(str(save(architecture)))
+    for asked, used in (("eager", "eager"), ("sdpa", "sdpa")):
+        with Models("cpu", attention=asked).loaded(found, None) as loaded:
+            assert loaded.model.config._attn_implementation == used
+            assert OfLoaded(loaded).settings["attn_implementation"] == asked
+    with Models("cpu").loaded(found, None) as loaded:
+        assert "attn_implementation" not in OfLoaded(loaded).settings
+
+
+def test_an_attention_that_is_not_installed_is_named(save: Save) -> None:
+    with pytest.raises(CkptbenchError, match=r"(?i)flash"):
+        load(save("LlamaForCausalLM"), attention="flash_attention_2")
+
+
 def test_rotary_positions_go_beyond_what_is_stated_and_learned_ones_do_not(save: Save) -> None:
     assert load(save("LlamaForCausalLM"), seq_len=64).seq_len.tokens == 64
     with pytest.raises(CkptbenchError, match="more than the model has positions for: 40"):

@@ -59,8 +59,8 @@ OTHERS = {
     "tsv",
     "uri",
 }
-# Of pip and mypy.
-FOREIGN = {"extra-index-url", "strict"}
+# Of pip, mypy and the client of the hub (`hf download`).
+FOREIGN = {"extra-index-url", "revision", "strict"}
 
 
 @cache

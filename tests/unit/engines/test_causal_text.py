@@ -5,6 +5,7 @@ import pytest
 
 from ckptbench import Generate, LogLikelihood
 from ckptbench.fixtures.engines.causal_text import CausalText
+from ckptbench.samples import Conversation
 
 Load = Callable[..., Any]
 CHAT = "{{ bos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}"
@@ -114,3 +115,36 @@ def test_the_ends_are_those_of_the_generation_config(load_causal: Load) -> None:
     loaded.model.generation_config.eos_token_id = None
     loaded.model.config.eos_token_id = None
     assert CausalText(loaded.tokenizer, loaded.model).ends(Generate("a")) == {1}
+
+
+SPOKEN = Conversation((("user", "def f"),))
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+def test_a_conversation_stands_before_what_is_scored(family: str, load_causal: Load) -> None:
+    """The template's beginning is that of the text, and white space at its end is scored."""
+    text, tokenizer = text_of(load_causal, family)
+    tokenizer.chat_template = CHAT + "{{ '\\n ' }}"
+    ids, tokens = text.pair(LogLikelihood(" x", "y", SPOKEN))
+    whole = tokenizer("[def f]\n  xy", add_special_tokens=False)["input_ids"]
+    before = tokenizer("[def f]\n  x", add_special_tokens=False)["input_ids"]
+    assert (ids, tokens) == ([0, *whole], len(whole) - len(before))
+    bare, scored = text.pair(LogLikelihood("", "y", SPOKEN))
+    head = tokenizer("[def f]", add_special_tokens=False)["input_ids"]
+    assert scored == len(bare) - 1 - len(head)
+    assert text.prompt(Generate("", conversation=SPOKEN))[: 1 + len(head)] == [0, *head]
+
+
+def test_the_tokenizers_own_end_ends_answers_of_lm_eval_and_of_chats(load_causal: Load) -> None:
+    text, tokenizer = text_of(load_causal, "llama")
+    tokenizer.eos_token = "<s>"
+    own = tokenizer.eos_token_id
+    assert own not in text.ends(Generate("def"))
+    for request in (Generate("def", alone=True), Generate("", conversation=SPOKEN)):
+        assert own in text.ends(request)
+
+
+def test_a_conversation_without_a_template_is_refused(load_causal: Load) -> None:
+    text, _ = text_of(load_causal, "llama")
+    with pytest.raises(ValueError, match="the tokenizer has no chat template"):
+        text.prompt(Generate("", conversation=SPOKEN))

@@ -55,6 +55,27 @@ def test_the_command_line_beats_the_file(options_of: Read, tmp_path: Path) -> No
     assert found.sources["num_fewshot"] == f"{tmp_path}/eval.json: tasks.gsm8k"
 
 
+def test_a_task_has_its_own_chat_and_settings_of_generating(
+    options_of: Read, tmp_path: Path
+) -> None:
+    entry = {
+        "apply_chat_template": True,
+        "system_instruction": "Be brief.",
+        "fewshot_as_multiturn": False,
+        "gen_kwargs": {"temperature": 0.6, "do_sample": True},
+    }
+    options = options_of({"tasks": {"gsm8k": entry, "drop": {}}}, system_instruction="Be long.")
+    found, plain = effective(options, "gsm8k"), effective(options, "drop")
+    assert found is not None
+    assert plain is not None
+    assert (found.apply_chat_template, found.fewshot_as_multiturn) == (True, False)
+    assert found.gen_kwargs == '{"do_sample": true, "temperature": 0.6}'
+    assert found.system_instruction == plain.system_instruction == "Be long."
+    place = f"{tmp_path}/eval.json: tasks.gsm8k"
+    assert found.sources["gen_kwargs"] == found.sources["apply_chat_template"] == place
+    assert (plain.apply_chat_template, plain.gen_kwargs) == (False, "")
+
+
 def test_null_in_the_file_beats_a_limit_of_the_ini_file(options_of: Read) -> None:
     options = options_of({"tasks": {"gsm8k": {"limit": None}, "drop": {}}})
     options = replace(options, limit=9, sources={"limit": "pytest.ini"})

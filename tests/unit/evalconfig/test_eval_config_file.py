@@ -183,7 +183,8 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
             'tasks.drop.metrics: expected a list, got "f1"',
             'tasks.drop.priority: expected a whole number, got "high"',
             "tasks.drop.colour: unknown key, known are enabled, tasks, num_fewshot, batch_size, "
-            "limit, description, metrics, output_path, log_samples, priority, timeout",
+            "limit, description, metrics, output_path, log_samples, priority, timeout, "
+            "apply_chat_template, system_instruction, fewshot_as_multiturn, gen_kwargs",
             "task: unknown key (did you mean 'tasks'?)",
         ]
     )
@@ -208,6 +209,18 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         (
             '{"tasks": {"a": {"tasks": "gsm8k"}, "b": {"tasks": ["gsm8k"]}}}',
             "eval.json: tasks.a and tasks.b both ask gsm8k",
+        ),
+        (
+            '{"tasks": {"a": {"gen_kwargs": {"tempature": 1}}}}',
+            "tasks.a.gen_kwargs: expected settings that are obeyed (unknown key 'tempature' (did",
+        ),
+        (
+            '{"tasks": {"a": {"gen_kwargs": "temperature=1"}}}',
+            "tasks.a.gen_kwargs: expected an object such as",
+        ),
+        (
+            '{"tasks": {"a": {"apply_chat_template": 3}}}',
+            "tasks.a.apply_chat_template: expected true, false, or the name of a chat template",
         ),
         ("", "eval.json:1:1: no JSON: "),
     ],

@@ -125,3 +125,28 @@ def test_lm_evals_results(tmp_path: Path) -> None:
 )
 def test_results_of_another_shape_are_refused(tmp_path: Path, content: Any, error: str) -> None:
     assert refused(tmp_path, content) == error
+
+
+LM_EVAL = {"results": {"gsm8k": {"exact_match,none": 0.5}}, "n-samples": {"gsm8k": 100}}
+
+
+@pytest.mark.parametrize(
+    ("stated", "settings"),
+    [
+        ({}, {}),
+        (
+            {"chat_template": None, "fewshot_as_multiturn": True, "system_instruction": None},
+            {"chat": False, "fewshot_as_multiturn": False, "system_instruction": ""},
+        ),
+        (
+            {"chat_template": "{{ m }}", "fewshot_as_multiturn": True, "system_instruction": "Hi"},
+            {"chat": True, "fewshot_as_multiturn": True, "system_instruction": "Hi"},
+        ),
+    ],
+)
+def test_lm_evals_file_says_whether_it_was_a_chat(
+    tmp_path: Path, stated: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    held = loaded(tmp_path, {**LM_EVAL, **stated}).find("gsm8k/v3.0-5-shot")
+    assert held is not None
+    assert held.settings == settings

@@ -1,0 +1,44 @@
+"""Settings of a chat make two results two measurements; what is not recorded is the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ckptbench.gate.baseline_values import BaselineBenchmark
+from ckptbench.gate.identity import mismatches, unrecorded
+
+PLAIN: dict[str, Any] = {"chat": False}
+CHAT: dict[str, Any] = {"chat": True, "fewshot_as_multiturn": True}
+SYSTEM: dict[str, Any] = {**CHAT, "system_instruction": "Be brief."}
+
+
+def differing(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
+    held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings=dict(theirs))
+    return [each.name for each in mismatches(held, "t/v1", ours)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "names"),
+    [
+        (PLAIN, PLAIN, []),
+        (PLAIN, CHAT, ["fewshot_as_multiturn", "chat"]),
+        (CHAT, CHAT | {"fewshot_as_multiturn": False}, ["fewshot_as_multiturn"]),
+        (CHAT, SYSTEM, ["system_instruction"]),
+        (PLAIN, PLAIN | {"system_instruction": "Be brief."}, ["system_instruction"]),
+        (CHAT, CHAT | {"chat": "rag"}, ["chat"]),
+    ],
+)
+def test_what_differs_is_named_whoever_was_first(
+    one: Mapping[str, Any], other: Mapping[str, Any], names: list[str]
+) -> None:
+    assert sorted(differing(one, other)) == sorted(differing(other, one)) == sorted(names)
+
+
+def test_a_baseline_that_records_nothing_of_chats_passes() -> None:
+    assert differing({}, SYSTEM) == []
+    assert differing({"num_fewshot": 5}, SYSTEM) == []
+    held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings={"num_fewshot": 5})
+    assert "chat template" in unrecorded(held, CHAT)
