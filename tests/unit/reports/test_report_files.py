@@ -226,7 +226,7 @@ def test_a_sample_line_holds_the_question_the_outcome_and_the_response() -> None
         status="passed",
         values={"real@1": 0.0, "real@5": 1.0},
         fields='{"text": "서울은 도시다.", "answer": "서울"}',
-        response=encode(Filled(("부산", "서울"), (-0.5, -math.inf), rank=2, masks=1)),
+        response=encode(Filled(("부산", "서울"), (-0.5, -2.25), rank=2, masks=1)),
     )
     assert json.loads(line) == {
         "protocol": "real/whole-word",
@@ -242,7 +242,7 @@ def test_a_sample_line_holds_the_question_the_outcome_and_the_response() -> None
         "response": {
             "kind": "filled",
             "candidates": ["부산", "서울"],
-            "logprobs": [-0.5, None],
+            "logprobs": [-0.5, -2.25],
             "rank": 2,
             "masks": 1,
             "answer_logprob": None,
