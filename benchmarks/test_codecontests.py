@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets import codecontests, codecontests_protocols
-from ckptbench.fixtures.datasets.code_limit import limited
+from ckptbench.config.options import Options
+from ckptbench.fixtures.datasets.code import codecontests, codecontests_protocols
+from ckptbench.fixtures.datasets.code.limit import limited
 from ckptbench.fixtures.sandbox import Verdict
-from ckptbench.options import Options
 
 
 def problems(options: Options) -> Sequence[Sample] | None:

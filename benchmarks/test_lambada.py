@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Filled, Likelihood, Sample, samples, top_k
+from ckptbench.config.options import Options
 from ckptbench.fixtures.datasets import lambada, lambada_protocols
-from ckptbench.options import Options
 
 
 def passages(options: Options) -> Sequence[Sample]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ckptbench import benchmark_family
-from ckptbench.fixtures.lm_eval_tasks import lm_eval_benchmarks
-from ckptbench.fixtures.lm_eval_tasks.documents import DocumentScore
+from ckptbench.fixtures.lm_eval import lm_eval_benchmarks
+from ckptbench.fixtures.lm_eval.documents import DocumentScore
 
 
 @benchmark_family(lm_eval_benchmarks)

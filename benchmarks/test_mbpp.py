@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets import mbpp, mbpp_protocols
+from ckptbench.config.options import Options
+from ckptbench.fixtures.datasets.code import mbpp, mbpp_protocols
 from ckptbench.fixtures.sandbox import Verdict
-from ckptbench.options import Options
 
 
 def problems(options: Options) -> Sequence[Sample] | None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ckptbench import Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets import humaneval, humaneval_protocols
+from ckptbench.config.options import Options
+from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
 from ckptbench.fixtures.sandbox import Verdict
-from ckptbench.options import Options
 
 ASKED = replace(humaneval_protocols.PROTOCOLS[0], name="problems/strip-newline")
 

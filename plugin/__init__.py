@@ -9,11 +9,11 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-from .benchmark import Benchmark, Miss, benchmark_family, samples
-from .engine import Engine
-from .errors import CkptbenchError
-from .protocol import Asking, Protocol
-from .samples import (
+from ._util.errors import CkptbenchError
+from .api.benchmark import Benchmark, Miss, benchmark_family, samples
+from .api.engine import Engine
+from .api.protocol import Asking, Protocol
+from .api.requests import (
     Failed,
     Filled,
     FillMask,

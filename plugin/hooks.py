@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import options as session_options
-from .errors import CkptbenchError
-from .outcomes import status_of
+from ._util.errors import CkptbenchError
+from .config import options as session_options
+from .results.outcome import status_of
 
 if TYPE_CHECKING:
-    from .session import BenchSession
+    from .session.session import BenchSession
 
 
 def _session(config: pytest.Config) -> BenchSession | None:
     """The session's benchmarks; None when nothing needs them."""
-    from .session import KEY
+    from .session.session import KEY
 
     return config.stash.get(KEY, None)
 
@@ -34,7 +34,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
-    from .session import KEY, BenchSession
+    from .session.session import KEY, BenchSession
 
     workerinput = getattr(config, "workerinput", {})
     try:
@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
     if not workerinput:
-        from .distribute import Controller
+        from .session.xdist import Controller
 
         config.pluginmanager.register(bench.outcomes, "ckptbench-outcomes")
         config.pluginmanager.register(Controller(bench), "ckptbench-controller")
@@ -60,7 +60,7 @@ def pytest_pycollect_makeitem(
     collector: pytest.Collector, name: str, obj: object
 ) -> list[pytest.Item] | None:
     """Make a benchmark function into its sample items."""
-    from .benchmark import benchmarks_of, is_benchmark
+    from .api.benchmark import benchmarks_of, is_benchmark
 
     bench = _session(collector.config)
     if bench is None or not is_benchmark(obj):
@@ -69,7 +69,7 @@ def pytest_pycollect_makeitem(
         raise collector.CollectError(
             f"{collector.nodeid}::{name}: a benchmark function stands in a module, not in a class"
         )
-    from .items import make_items
+    from .session.item import make_items
 
     try:
         return [
@@ -90,7 +90,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """
     if not config.getoption("ckpt_checkpoint", None):
         return None
-    from .distribute import visible_gpus
+    from .session.xdist import visible_gpus
 
     return len(visible_gpus()) or None
 
@@ -120,7 +120,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         bench.refused = True
         if not bench.worker:
             raise pytest.UsageError(str(error)) from None
-        from .distribute import tell_refusal
+        from .session.xdist import tell_refusal
 
         tell_refusal(session, str(error))
 
@@ -133,7 +133,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return not session.testsfailed or None  # what could not be collected is told by pytest
     if bench is None or bench.runner is None:
         return None
-    from .loop import run_items
+    from .session.loop import run_items
 
     return run_items(session, bench)
 
@@ -141,7 +141,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run sample items our way."""
-    from .items import SampleItem
+    from .session.item import SampleItem
 
     if not isinstance(item, SampleItem):
         return None
@@ -161,10 +161,10 @@ def pytest_runtest_makereport(
     of other plugins must find one, in whatever order the plugins were loaded.
     """
     report = yield
-    from .items import SampleItem
+    from .session.item import SampleItem
 
     if isinstance(item, SampleItem):
-        from .running import dress, report_of
+        from .session.runner import dress, report_of
 
         if report is None:
             return report_of(item, call)
@@ -206,14 +206,14 @@ def pytest_terminal_summary(
     terminalreporter: Any, config: pytest.Config
 ) -> Generator[None, Any, Any]:
     """Show few of many errors with one cause, and the run's summary below pytest's."""
-    from .reports import screen
+    from .session import terminal as screen
 
     hidden = screen.hide_repeated_errors(terminalreporter)
     result = yield
     hidden.restore()
     bench = _session(config)
     if bench is not None and bench.options.asks_nothing:
-        from .reports import preview
+        from .session import preview
 
         preview.show(terminalreporter, bench)
     elif bench is not None:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ckptbench import __version__
 from ckptbench.cli import main
-from ckptbench.fixtures.datasets import ko_lambada, sample_file
+from ckptbench.fixtures.datasets import ko_lambada
+from ckptbench.fixtures.datasets.io import sample_file
 
 HERE = Path(__file__).parent
 LICENCE = "Apache-2.0"

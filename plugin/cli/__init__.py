@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from ..errors import CkptbenchError
+from .._util.errors import CkptbenchError
 from . import baseline_import, build, compare, judge, merge, mlflow, plan, report, watch
 
 _COMMANDS = (build, judge, compare, report, merge, baseline_import, plan, mlflow, watch)

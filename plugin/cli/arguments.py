@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..origins.result import Result
+    from ..readers.result import Result
 
 
 def add_tolerance_and_alpha(command: argparse.ArgumentParser) -> None:
     """`--tolerance` and `--alpha`, as the plugin has them."""
-    from ..option_values import probability, tolerances
+    from ..config.parsers import probability, tolerances
 
     command.add_argument(
         "--tolerance",
@@ -29,7 +29,7 @@ def add_tolerance_and_alpha(command: argparse.ArgumentParser) -> None:
 
 def add_gate(command: argparse.ArgumentParser) -> None:
     """`--gate-on`, `--must-see` and `--allow-mismatch`, as the plugin has them."""
-    from ..option_values import names, percentage_points, settings_names
+    from ..config.parsers import names, percentage_points, settings_names
 
     command.add_argument(
         "--gate-on",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 from .arguments import tell
 
 _EXAMPLES = """\
@@ -52,10 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         0.
     """
-    from ..atomic import atomic_write_text
+    from .._util.atomic import atomic_write_text
     from ..gate.baseline import load
-    from ..origins.as_baseline import baseline_text
-    from ..origins.read import read
+    from ..readers.detect import read
+    from ..readers.to_baseline import baseline_text
 
     if arguments.output.is_dir():
         raise CkptbenchError("is a folder", where=str(arguments.output), remedy="Name a file.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..errors import CkptbenchError
+from .._util.errors import CkptbenchError
 
 if TYPE_CHECKING:
     from ckptbench.fixtures.datasets.real_k_builder import Counts
@@ -85,7 +85,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _real_k(arguments: argparse.Namespace) -> int:
-    from ckptbench.fixtures.datasets import morphology, real_k, real_k_builder, sample_file
+    from ckptbench.fixtures.datasets import korean as morphology
+    from ckptbench.fixtures.datasets import real_k, real_k_builder
+    from ckptbench.fixtures.datasets.io import sample_file
 
     started = time.monotonic()
     output: Path = arguments.output
@@ -120,8 +122,8 @@ def _real_k(arguments: argparse.Namespace) -> int:
 
 def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
     """What the header names as the source, and the texts."""
-    from ckptbench.fixtures.datasets import corpus, rows
-    from ckptbench.fixtures.datasets.hub import HubDataset, hub_texts
+    from ckptbench.fixtures.datasets.io import corpus, rows
+    from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_texts
 
     if arguments.hub is not None:
         dataset = HubDataset(arguments.hub, arguments.config or "", arguments.split or "train")

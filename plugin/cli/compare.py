@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 from ..gate.verdict import SEVERITY
 from .arguments import add_gate, add_tolerance_and_alpha, notes_of
 
 if TYPE_CHECKING:
-    from ..curves.measurement import Measurement
-    from ..curves.side_by_side import SideBySide
-    from ..origins.result import Result
+    from ..analysis.side_by_side import SideBySide
+    from ..readers.result import Result
+    from ..results.measurement import Measurement
 
 _GATES = ("regress", "strict", "off")
 _EXAMPLES = """\
@@ -61,12 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         1 when the gate fails, else 0.
     """
-    from ..curves.side_by_side import side_by_side
+    from ..analysis.side_by_side import side_by_side
     from ..gate.decide import Rules
     from ..gate.identity import check_allowed
     from ..gate.measured import Scope
-    from ..origins.read import read
-    from ..reports.compared import compared_lines
+    from ..readers.detect import read
+    from ..reports.comparison import compared_lines
 
     left, right = read(arguments.a), read(arguments.b)
     pairs = _pairs(left, right, arguments.checkpoint_a, arguments.checkpoint_b)
@@ -202,10 +202,10 @@ def _write(
     sentence: str,
     status: int,
 ) -> None:
-    from ..atomic import atomic_write_text
-    from ..reports.columns import escaped
-    from ..reports.compared import FORMAT, compared_json, compared_markdown
-    from ..reports.plain import pretty
+    from .._util.atomic import atomic_write_text
+    from .._util.jsonio import pretty
+    from .._util.tables import escaped
+    from ..reports.comparison import FORMAT, compared_json, compared_markdown
 
     if arguments.json:
         content = {

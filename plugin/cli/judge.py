@@ -9,8 +9,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import CkptbenchError
-from ..option_values import exec_libraries, exec_memory, exec_timeout
+from .._util.errors import CkptbenchError
+from ..config.parsers import exec_libraries, exec_memory, exec_timeout
 
 _DATASETS = ("humaneval", "mbpp", "codecontests")
 # Which protocol takes code out of Markdown, and which puts a body behind its prompt.
@@ -96,12 +96,12 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         0; 1 when the sandbox was at fault for a program, which then has no verdict.
     """
-    from ckptbench.fixtures.datasets import completions_file
-    from ckptbench.fixtures.datasets.code_protocols import IMPORTS
-    from ckptbench.fixtures.datasets.code_tasks import task_of
+    from ckptbench.fixtures.datasets.code import completions_file
+    from ckptbench.fixtures.datasets.code.protocols import IMPORTS
+    from ckptbench.fixtures.datasets.code.tasks import task_of
     from ckptbench.fixtures.sandbox import Sandbox
 
-    from ..lacking import lacking_note
+    from ..reports.lacking import lacking_note
 
     protocol = _protocol(arguments)
     completions = completions_file.read(arguments.file, _problems(arguments))
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     rows.sort(key=lambda row: (row["task_id"], row["trial"]))
     if arguments.output:
-        from ..atomic import atomic_write_text
+        from .._util.atomic import atomic_write_text
 
         atomic_write_text(arguments.output, "".join(f"{json.dumps(row)}\n" for row in rows))
     hints = [] if protocol else _hints(completions_file.unfit(completions.answers), arguments, rows)
@@ -155,11 +155,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _problems(arguments: argparse.Namespace) -> Any:
     """The problems that the completions answer."""
-    from ckptbench.fixtures.datasets import codecontests, humaneval, mbpp
+    from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
 
     dataset, data = arguments.dataset, arguments.data
     if data is not None and data.is_dir():
-        from ..data_folder import find_data
+        from ..config.data_folder import find_data
 
         data = find_data(data, [dataset]).files[dataset]
     if dataset == "humaneval":
@@ -174,12 +174,12 @@ def _problems(arguments: argparse.Namespace) -> Any:
 
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol by which answers become programs; None without one."""
-    from ckptbench.fixtures.datasets import (
+    from ckptbench.fixtures.datasets.code import (
         codecontests_protocols,
         humaneval_protocols,
         mbpp_protocols,
     )
-    from ckptbench.fixtures.datasets.code_protocols import find
+    from ckptbench.fixtures.datasets.code.protocols import find
 
     if not arguments.protocol:
         return None
@@ -243,12 +243,12 @@ def _counted(words: dict[str, int]) -> str:
 
 
 def _tests(text: str) -> str:
-    from ..option_values import contest_tests
+    from ..config.parsers import contest_tests
 
     return contest_tests(text)
 
 
 def _ks(text: str) -> tuple[int, ...]:
-    from ..option_values import ks
+    from ..config.parsers import ks
 
     return ks(f"k={text}")["k"]

@@ -8,7 +8,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from ..errors import CkptbenchError
+from .._util.errors import CkptbenchError
 
 _EXAMPLES = """\
 examples:
@@ -45,10 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         What the whole run exits with: 1 when it is incomplete, or fails the gate.
     """
+    from .._util.text import counted
     from ..gate.baseline import load
-    from ..merging import merge
     from ..reports.terminal import terminal_lines
-    from ..reports.words import counted
+    from ..runs.merge import merge
 
     output: Path = arguments.output
     _check(arguments.parts, output)

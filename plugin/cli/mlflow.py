@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from ..errors import CkptbenchError
-from ..tracking.address import FROM_ENVIRONMENT, VARIABLE, tracking_uri
+from .._util.errors import CkptbenchError
+from ..tracking.uri import FROM_ENVIRONMENT, VARIABLE, tracking_uri
 
 _EXAMPLES = """\
 examples:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         0; what cannot be sent is an error.
     """
-    from ..tracking.send import track
+    from ..tracking.mlflow import track
 
     if arguments.uri is None and not os.environ.get(VARIABLE):
         raise CkptbenchError(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 
 if TYPE_CHECKING:
-    from ..curves.measurement import BenchmarkMeasurement, Measurement
     from ..gate.planning import FlipsRow, Passes, Shares, Target
-    from ..origins.result import Result
+    from ..readers.result import Result
+    from ..results.measurement import BenchmarkMeasurement, Measurement
     from ..scores.score import Score
 
 _ASSUMED = (0.03, 0.06, 0.12)
@@ -29,7 +29,7 @@ examples:
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its options."""
-    from ..option_values import positive_int, probability
+    from ..config.parsers import positive_int, probability
 
     plan = commands.add_parser(
         "plan",
@@ -193,7 +193,7 @@ def _of_metric(
     second: Measurement | None,
 ) -> _Planned:
     from ..gate.planning import Shares, design_effect
-    from ..origins.plannable import column_of, noise_floor, passes_of, seen_flips
+    from ..readers.plannable import column_of, noise_floor, passes_of, seen_flips
 
     title = f"{score.metric} ({benchmark.protocol or 'no protocol stated'})"
     why = ""
@@ -230,8 +230,8 @@ _WHY_GRADED = "and only pass@k with the trials of pass@1 beside it is planned"
 def _of_flips(
     target: Target, title: str, flips: list[tuple[float, str]], held: Shares | None
 ) -> _Planned:
+    from .._util.tables import aligned
     from ..gate.planning import by_flips
-    from ..reports.columns import aligned
 
     rows = by_flips(target, flips, held)
     header = ["flips", "samples needed"] + ([f"MDE at n = {held.n:,}"] if held else [])
@@ -255,9 +255,9 @@ def _of_trials(
     benchmark: BenchmarkMeasurement,
     second: Measurement | None,
 ) -> _Planned:
+    from .._util.tables import aligned
     from ..gate.planning import by_trials
-    from ..origins.plannable import changed_of
-    from ..reports.columns import aligned
+    from ..readers.plannable import changed_of
 
     now = max(n for n, _ in passes.counts)
     told = "two sides that differ by the draw alone"
@@ -291,7 +291,7 @@ def _of_trials(
 
 
 def _read(path: Path | None) -> Result | None:
-    from ..origins.read import read
+    from ..readers.detect import read
 
     return None if path is None else read(path)
 

@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from ..errors import CkptbenchError
+from .._util.errors import CkptbenchError
 from .arguments import add_tolerance_and_alpha, counts, notes_of, tell
 
 _FORMATS = ("html", "md", "text")
@@ -79,9 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         0: a report judges nothing.
     """
-    from ..curves.conclude import conclude
-    from ..origins.read import read_all
-    from ..reports.curve_table import curve_lines
+    from ..analysis.conclude import conclude
+    from ..readers.detect import read_all
+    from ..reports.terminal_sweep import curve_lines
 
     if arguments.format and arguments.output is None:
         raise CkptbenchError("needs a folder for the files", where="--format", remedy="Add -o DIR.")
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignore[no-untyped-def]
-    from ..atomic import atomic_write_text
+    from .._util.atomic import atomic_write_text
 
     paths = []
     if "text" in formats:
@@ -114,7 +114,7 @@ def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignor
         paths.append(folder / _TEXT_FILE)
     others = [name for name in formats if name != "text"]
     if others:
-        from ..reports.report_files import write_report
+        from ..reports.write import write_report
 
         paths += write_report(results, conclusions, folder, others)
     for path in paths:

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ..errors import CkptbenchError
-from ..option_values import report_formats
-from ..option_values import run_id as read_run_id
-from ..tracking.address import check_tracking, tracking_uri
-from ..watching.survey import PATTERNS
+from .._util.errors import CkptbenchError
+from ..config.parsers import report_formats
+from ..config.parsers import run_id as read_run_id
+from ..tracking.uri import check_tracking, tracking_uri
+from ..watch.scan import PATTERNS
 from .arguments import add_tolerance_and_alpha
 
 _DEFAULT_ARGUMENTS = ("--pyargs", "ckptbench.benchmarks")
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         See the epilog.
     """
-    from ..watching.watcher import Plan, Watcher
+    from ..watch.watcher import Plan, Watcher
 
     _check(arguments.pytest_argument)
     check_tracking(arguments.mlflow or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .baseline_file import baseline_schema, dump, load, write
+from ..readers.baseline import baseline_schema, dump, load, write
 from .baseline_values import (
     FORMAT,
     Baseline,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .._util.holm import holm
 from ..scores.metric import default_tolerance
 from .amounts import amount
-from .holm import holm
 from .verdict import WORDS, Comparison, Gate, Verdict, Word
 
 DEFAULT_TOLERANCE = default_tolerance("share")

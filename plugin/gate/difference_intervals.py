@@ -12,14 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores.intervals import (
-    Floats,
-    Interval,
-    Kind,
-    Partition,
-    t_quantile,
-    unbounded_interval,
-)
+from ..scores.intervals import Floats, Interval, Kind, Partition, t_quantile, unbounded_interval
 from ..scores.mover import block_diagonal, correlations_of_means, mover
 
 # Both imagined movements together weigh half an observation when the size of one is estimated.

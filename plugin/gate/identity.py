@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 from .baseline_values import BaselineBenchmark, Scalar
 
 # What `--allow-mismatch` may name, with the words for it.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 from ..scores.composite import METRIC
 from ..scores.reducers import Named
 from ..scores.registry import reducer_of

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from .._util import text as words
 from ..gate.decide import fails
 from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word
-from ..results import CheckpointResult, Summary
-from . import words
+from ..results.summary import CheckpointResult, Summary
 
 Level = Literal["good", "warning", "bad"]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ..errors import CkptbenchError
+from .._util import text as words
+from .._util.errors import CkptbenchError
+from .._util.markdown import first_line, table_line
 from ..gate.verdict import WORDS
-from ..results import BenchmarkResult, CheckpointResult, Summary
-from . import words
+from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .conclusion import conclude, gated_verdicts
-from .markdown_text import first_line, table_line
 from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
 
 FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below

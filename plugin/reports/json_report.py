@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..results import Summary
-from ..samples import JSON
-from .plain import summary_as_json
+from .._util.jsonio import summary_as_json
+from ..api.requests import JSON
+from ..results.summary import Summary
 
 
 def json_report_part(summary: Summary) -> dict[str, JSON]:

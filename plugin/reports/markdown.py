@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..curves.conclusions import Conclusions
+from .._util import text as words
+from .._util.markdown import inline, shortened, table_line
+from ..analysis.conclusions import Conclusions
 from ..gate.verdict import WORDS
-from ..origins.result import Result
-from . import words
+from ..readers.result import Result
 from .conclusion import conclude, gated_verdicts
-from .flipped import FlipGroup, FlippedSample, flip_groups
-from .markdown_text import inline, shortened, table_line
+from .flips import FlipGroup, FlippedSample, flip_groups
 from .noise_table import NOISE_LEGEND, by_signal, noise_rows
 from .overview import Cell, Overview, Row, interval_text, overview, value_text
 from .sample_texts import response_text, sample_texts

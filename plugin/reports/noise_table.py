@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..curves.conclusions import Noise, RunConclusions
-from . import words
+from .._util import text as words
+from ..analysis.conclusions import Noise, RunConclusions
 
 NOISE_LEGEND = "SNR: range over step noise, the spread around a smooth curve"
 

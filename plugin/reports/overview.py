@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..curves.conclusions import Conclusions, RunConclusions
-from ..curves.measurement import Measurement
+from .._util import text as words
+from ..analysis.conclusions import Conclusions, RunConclusions
 from ..gate.verdict import Verdict
-from ..origins.result import Result
-from ..results import CheckpointResult
+from ..readers.result import Result
+from ..results.measurement import Measurement
+from ..results.summary import CheckpointResult
 from ..scores.score import Score
-from . import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..atomic import atomic_writer
-from ..outcomes import Recorded
+from .._util.atomic import atomic_writer
+from ..results.outcome import Recorded
 from ..scores.reducers import PassAtK, estimate_pass_at_k
 from ..scores.registry import reducer_of
-from .files import safe_name
+from .run_files import safe_name
 
 if TYPE_CHECKING:
-    from ..store import PlannedItem, RunStore
+    from ..results.store import PlannedItem, RunStore
 
 FAILURES = ("fail", "timeout", "memory", "output", "violation", "crash", "missed")
 """How a trial can miss: the sandbox's words, and `missed` where no program was run."""

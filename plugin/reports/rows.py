@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from .._util import text as words
 from ..gate.verdict import Comparison, Verdict
-from ..results import BenchmarkResult, CheckpointResult, CompositeResult
+from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
-from . import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .. import results
-from ..atomic import atomic_write_text
+from .._util.atomic import atomic_write_text
+from .._util.jsonio import pretty
+from ..api.requests import JSON
 from ..gate import verdict
-from ..results import SUMMARY_FORMAT, Summary
-from ..samples import JSON
+from ..results import summary as results
+from ..results.summary import SUMMARY_FORMAT, Summary
 from ..scores import noise, score
-from .plain import pretty
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._util import text as words
 from ..gate.verdict import WORDS
-from ..results import BenchmarkResult, CheckpointResult, Summary
-from . import words
+from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .conclusion import conclude
 from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
 
 if TYPE_CHECKING:
-    from ..curves.conclusions import Conclusions
+    from ..analysis.conclusions import Conclusions
 
 FLIPS_SHOWN = 5
 ERRORS_SHOWN = 3
@@ -104,7 +104,7 @@ def _together(
     summary: Summary, conclusions: Conclusions, columns: int, *, verbose: bool
 ) -> Iterator[Line]:
     """The table of the checkpoints and what is concluded of them."""
-    from .curve_table import curve_lines
+    from .terminal_sweep import curve_lines
 
     several = summary.checkpoints
     asked, reused = sum(c.asked for c in several), sum(c.reused for c in several)

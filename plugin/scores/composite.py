@@ -7,7 +7,7 @@ from math import fsum, isfinite, sqrt
 
 import numpy as np
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 from .intervals import cluster_standard_error, partition
 from .mover import METHOD as MOVER
 from .mover import block_diagonal, correlations_of_means, mover

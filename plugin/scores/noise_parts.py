@@ -29,7 +29,7 @@ from math import comb, fsum, sqrt
 
 import numpy as np
 
-from .fold import TrialValue
+from .aggregate import TrialValue
 from .intervals import cluster_standard_error, partition
 from .noise import Noise
 from .reducers import FirstChoice, Mean, Named, PassAtK, TopK, estimate_pass_at_k, perplexities_of

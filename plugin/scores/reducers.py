@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from math import comb, fsum, isfinite, log, nan
 from typing import TYPE_CHECKING, ClassVar
 
-from ..errors import CkptbenchError
+from .._util.errors import CkptbenchError
 from .metric import BITS_PER_BYTE, PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
 
 if TYPE_CHECKING:
-    from ..samples import Likelihood, Response
+    from ..api.requests import Likelihood, Response
 
 
 _BITS = "bits_per_byte"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from ..errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest
 from .reducers import FirstChoice, Mean, Named, PassAtK, TopK
 from .score import Reducer
 

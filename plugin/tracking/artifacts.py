@@ -7,8 +7,8 @@ import shutil
 from itertools import islice
 from pathlib import Path
 
-from ..reports.files import benchmark_names, safe_name
-from ..results import CheckpointResult, Summary
+from ..reports.run_files import benchmark_names, safe_name
+from ..results.summary import CheckpointResult, Summary
 
 FIRST_SAMPLES = 20
 _REPORTS = ("report.*", "*.svg", "*.png")

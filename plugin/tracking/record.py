@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from .._util.checkpoint_names import step_in
 from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude
-from ..results import CheckpointResult, Summary
+from ..results.summary import CheckpointResult, Summary
 from ..scores.score import Score
-from ..sweep.names import step_in
 from .names import (
     MOST_PARAM_CHARACTERS,
     MOST_TAG_CHARACTERS,

@@ -25,13 +25,14 @@ from math import ceil, isfinite, sqrt
 from pathlib import Path
 from statistics import NormalDist, fmean, median, stdev
 
+from ckptbench.api.protocol import Asking
+from ckptbench.api.requests import Filled, FillMask, Sample
 from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.fixtures.datasets import corpus, real_k, real_k_builder, rows
+from ckptbench.fixtures.datasets import real_k, real_k_builder
+from ckptbench.fixtures.datasets.io import corpus, rows
 from ckptbench.fixtures.datasets.real_protocols import WHOLE_WORD
-from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
-from ckptbench.protocol import Asking
-from ckptbench.samples import Filled, FillMask, Sample
+from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 from ckptbench.scores.reducers import bits_per_byte
 
 CORPUS = ("kobest/BoolQ_test.tsv", "kobest/BoolQ_dev.tsv")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ckptbench.gate.holm import holm
+from ckptbench._util.holm import holm
 from ckptbench.gate.mde import (
     clustered_shares_mde,
     graded_mde,

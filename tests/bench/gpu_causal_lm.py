@@ -128,7 +128,7 @@ def make_problems(n: int) -> list[dict[str, str]]:
 def engine_rate(loaded: Any, prompts: Sequence[str], chosen: argparse.Namespace) -> float:
     """New tokens a second of the engine, from the first request to the last answer."""
     from ckptbench import Generate, Generated
-    from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+    from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 
     engine = CausalLMEngine(loaded, chosen.batch_tokens or "auto")
     requests = [

@@ -83,7 +83,7 @@ def make_model(folder: Path) -> None:
 def make_samples(path: Path, n: int) -> None:
     """Write texts whose answer stands in their first third and again in their last."""
     from ckptbench import Sample
-    from ckptbench.fixtures.datasets import sample_file
+    from ckptbench.fixtures.datasets.io import sample_file
 
     draw = np.random.default_rng(0)
     lengths = np.exp(draw.normal(np.log(MEDIAN), SPREAD, n)).astype(int)

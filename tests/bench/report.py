@@ -20,12 +20,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ckptbench.reports.files import sample_line, write_reports, write_samples
-from ckptbench.results import BenchmarkResult, CheckpointResult, Coverage, DatasetInfo, Summary
-from ckptbench.samples import Filled, Sample
-from ckptbench.scores.fold import TrialValue, fold, tabulate
+from ckptbench.api.requests import Filled, Sample
+from ckptbench.reports.run_files import sample_line, write_reports, write_samples
+from ckptbench.results.store import PlannedItem, encode
+from ckptbench.results.summary import (
+    BenchmarkResult,
+    CheckpointResult,
+    Coverage,
+    DatasetInfo,
+    Summary,
+)
+from ckptbench.scores.aggregate import TrialValue, fold, tabulate
 from ckptbench.scores.reducers import TopK
-from ckptbench.store import PlannedItem, encode
 
 PROTOCOL = "real/whole-word"
 SECONDS, MEGABYTES, PAGE_MEGABYTES = 20, 1000, 15
@@ -61,9 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def report(folder: Path) -> dict[str, float]:
     """Seconds, peak memory and sizes of reporting the run in a folder."""
     start = time.perf_counter()
-    from ckptbench.curves.conclude import conclude
-    from ckptbench.origins.read import read_all
-    from ckptbench.reports.report_files import write_report
+    from ckptbench.analysis.conclude import conclude
+    from ckptbench.readers.detect import read_all
+    from ckptbench.reports.write import write_report
 
     results = read_all([folder])
     read = time.perf_counter()

@@ -210,7 +210,7 @@ CHOICES = '''
 """Which of two continuations is the more likely one, and is it the first choice?"""
 
 from ckptbench import Likelihood, Protocol, Sample, mean, samples
-from ckptbench.samples import LogLikelihood
+from ckptbench.api.requests import LogLikelihood
 
 TEXTS = (
     ("The capital of France is", " Paris"),

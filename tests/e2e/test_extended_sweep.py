@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.conclusions import RunConclusions
-from ckptbench.origins.read import read
+from ckptbench.analysis.conclude import conclude
+from ckptbench.analysis.conclusions import RunConclusions
+from ckptbench.readers.detect import read
 
 LIMIT = int(os.environ.get("CKPTBENCH_SWEEP_LIMIT", "128"))
 BEST, OVERTRAINED, EARLY = "checkpoint-14800", "checkpoint-15200", "checkpoint-400"

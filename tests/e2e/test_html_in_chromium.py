@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from ckptbench.curves.conclude import conclude
-from ckptbench.origins.read import read
-from ckptbench.origins.result import SampleRow
-from ckptbench.reports.report_files import write_report
+from ckptbench.analysis.conclude import conclude
+from ckptbench.readers.detect import read
+from ckptbench.readers.result import SampleRow
+from ckptbench.reports.write import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.tracking.send import Tracked, track
+from ckptbench.tracking.mlflow import Tracked, track
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -21,7 +21,8 @@ def rows(path: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def samples(shared_workspace: Any, corpora: Path) -> Path:
     """The first samples that the product builds from BoolQ's passages."""
-    from ckptbench.fixtures.datasets import real_k, sample_file
+    from ckptbench.fixtures.datasets import real_k
+    from ckptbench.fixtures.datasets.io import sample_file
 
     built = shared_workspace.path / "all_of_boolq.jsonl"
     shared_workspace.run(

@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.watching.watcher import Plan, Watcher
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.watch.watcher import Plan, Watcher
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SAMPLES = 200

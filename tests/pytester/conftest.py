@@ -22,7 +22,7 @@ import pydantic.main  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401
 
-import ckptbench.evalconfig.read  # noqa: F401
+import ckptbench.config.eval_config_file  # noqa: F401
 
 with contextlib.suppress(ImportError):
     import datasets  # noqa: F401  (pyarrow takes its types once in a process)

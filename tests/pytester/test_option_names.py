@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.options import OPTIONS
+from ckptbench.config.options import OPTIONS
 
 OWNER = """
 def pytest_addoption(parser):
@@ -22,7 +22,7 @@ def pytest_report_header(config):
 SHOW = """
 
 def pytest_report_header(config):
-    from ckptbench.session import session_of
+    from ckptbench.session.session import session_of
     return [f"{name}: {value}" for name, value in vars(session_of(config).options).items()]
 """
 GIVEN = {

@@ -176,7 +176,7 @@ def test_a_full_disk_is_told_in_one_message_and_the_run_is_incomplete(
         db.execute("PRAGMA max_page_count = 40")
         return db
 
-    monkeypatch.setattr("ckptbench.store.sqlite3.connect", connect_to_a_small_disk)
+    monkeypatch.setattr("ckptbench.results.store.sqlite3.connect", connect_to_a_small_disk)
     result = project.run("--run-id=r", "--no-resume")
     assert result.ret == 1
     # How many answers are on disk before it is full depends on how many one commit holds.

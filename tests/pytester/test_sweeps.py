@@ -12,7 +12,7 @@ import pytest
 MODELS = '''
 import gc, weakref
 
-from ckptbench.session import session_of
+from ckptbench.session.session import session_of
 
 ALIVE = weakref.WeakSet()
 

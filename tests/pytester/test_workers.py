@@ -70,7 +70,7 @@ Scripted.obey = obey
 
 
 def pytest_runtest_teardown(item):
-    from ckptbench.session import session_of
+    from ckptbench.session.session import session_of
 
     if "s-05" in item.name:
         item.ask(session_of(item.config))
@@ -193,7 +193,7 @@ def engine():
 NOTE = """
 
 def pytest_runtest_setup(item):
-    from ckptbench.session import session_of
+    from ckptbench.session.session import session_of
 
     bench = session_of(item.config)
     if bench.worker:

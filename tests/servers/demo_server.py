@@ -16,12 +16,12 @@ from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from ckptbench.api.requests import Generate, Generated, LogLikelihood, Request, Response
 from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.fixtures.endpoints.abilities import PROBE_TEXT
-from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
-from ckptbench.fixtures.engines.growing import Row
-from ckptbench.samples import Generate, Generated, LogLikelihood, Request, Response
+from ckptbench.fixtures.endpoints.capabilities import PROBE_TEXT
+from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
+from ckptbench.fixtures.engines.causal.growth import Row
 
 ALL = frozenset(
     {"n", "seed", "temperature", "echo", "prompt_logprobs", "ids", "tokenize", "chat", "finish"}

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from ckptbench.ending import write_files
-from ckptbench.folding import fold_run
-from ckptbench.options import OPTIONS, Options
-from ckptbench.outcomes import Recorded
-from ckptbench.results import Summary
-from ckptbench.samples import Generated, content_hash
+from ckptbench.api.requests import Generated, content_hash
+from ckptbench.config.options import OPTIONS, Options
+from ckptbench.results.outcome import Recorded
+from ckptbench.results.store import Key, PlannedItem, RunStore, encode
+from ckptbench.results.summary import Summary
+from ckptbench.runs.fold import fold_run
 from ckptbench.scores.reducers import TopK
 from ckptbench.scores.registry import spec_of
 from ckptbench.scores.score import Reducer
-from ckptbench.store import Key, PlannedItem, RunStore, encode
+from ckptbench.session.finish import write_files
 
 # What a sample came to in each of its trials: a value for each k, or the word of a status.
 Trials = Sequence[Sequence[float] | str]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from .. import words
+from ..._util import text as words
 from ..overview import interval_text, value_text
 from ..plots.series import Bar, Curve, CurveChart
 

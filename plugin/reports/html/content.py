@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...curves.conclusions import Conclusions, RunConclusions
-from ...origins.result import Result
-from ...results import Summary
+from ..._util import text as words
+from ...analysis.conclusions import Conclusions, RunConclusions
+from ...readers.result import Result
+from ...results.summary import Summary
 from ...scores.score import Score
-from .. import words
 from ..conclusion import Level, conclude, gated_verdicts
 from ..noise_table import by_signal, noise_rows
 from ..overview import Cell, Overview, interval_text, value_text
 from ..plots.series import bar_charts, curve_charts
 from .charts import bar_svg, curve_svg, legend_svg, number
-from .embedded import Embedded
+from .flips_json import Embedded
 
 _LEVEL_WORDS: Mapping[Level, str] = {
     "good": "Passed",

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from ...curves.conclusions import Conclusions
-from ...errors import CkptbenchError
-from ...origins.result import Result
-from ..flipped import flip_groups
+from ..._util.errors import CkptbenchError
+from ...analysis.conclusions import Conclusions
+from ...readers.result import Result
+from ..flips import flip_groups
 from ..noise_table import NOISE_LEGEND
 from ..overview import overview
 from . import content
-from .embedded import ROWS, embedded_flips, script_json
+from .flips_json import ROWS, embedded_flips, script_json
 
 SHOWN_FIRST = 6  # sentences, and tables of differences, that are not folded
 
@@ -83,7 +83,7 @@ def _template() -> Any:
             where="report html",
             remedy="Install it with: pip install 'ckptbench[report]'",
         ) from error
-    from .. import words
+    from ..._util import text as words
 
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ...atomic import atomic_write_bytes, atomic_write_text
-from ...errors import CkptbenchError
-from ..files import safe_name
+from ..._util.atomic import atomic_write_bytes, atomic_write_text
+from ..._util.errors import CkptbenchError
+from ..run_files import safe_name
 from .series import BarChart, CurveChart
 
 # Okabe and Ito's colours, the dark ones: told apart by readers who do not see all colours.

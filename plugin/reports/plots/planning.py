@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...atomic import atomic_write_bytes, atomic_write_text
+from ..._util.atomic import atomic_write_bytes, atomic_write_text
 from ...gate.planning import FlipsRow, Shares, Target, mde_curve
 from .figures import COLOURS, DASHES, drawn, matplotlib_set, plain
 

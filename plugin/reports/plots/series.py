@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...curves.conclusions import Conclusions, RunConclusions
-from ...curves.measurement import Measurement
+from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate.verdict import Comparison, Verdict
+from ...results.measurement import Measurement
 from ..overview import Overview, checkpoint_label, headline_metrics
 
 Axis = Literal["epoch", "step", "checkpoint"]

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import FillMask, Generate, LogLikelihood, Response
+from ckptbench.fixtures.checkpoints.cache import Models
 from ckptbench.fixtures.checkpoints.model_kind import model_kind
-from ckptbench.fixtures.checkpoints.models import Models
 from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
-from ckptbench.fixtures.engines.generation import Generation, GenerationBudget
-from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
-from ckptbench.fixtures.engines.slot_forward import SlotForward
-from ckptbench.samples import FillMask, Generate, LogLikelihood, Response
+from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
+from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
+from ckptbench.fixtures.engines.causal.slot_forward import SlotForward
+from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 
 pytest.importorskip("peft")
 

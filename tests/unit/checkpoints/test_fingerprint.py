@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.fingerprint import fingerprint
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.fingerprint import deciding_files
 from ckptbench.fixtures.checkpoints.resolve import at_revision, resolve
 

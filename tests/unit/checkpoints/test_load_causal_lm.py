@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.causal_lm import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.model_kind import model_kind
 from ckptbench.fixtures.checkpoints.resolve import resolve
@@ -70,8 +70,8 @@ def test_a_dtype_can_be_asked_for(save: Save) -> None:
 
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "BertForMaskedLM"])
 def test_an_attention_can_be_asked_for(architecture: str, save: Save) -> None:
-    from ckptbench.fixtures.checkpoints.models import Models
-    from ckptbench.fixtures.engines.of_loaded import OfLoaded
+    from ckptbench.fixtures.checkpoints.cache import Models
+    from ckptbench.fixtures.engines.base import OfLoaded
 
     found = resolve(str(save(architecture)))
     for asked, used in (("eager", "eager"), ("sdpa", "sdpa")):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.huggingface import LoadedMaskedLM, load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 

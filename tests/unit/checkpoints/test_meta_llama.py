@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ckptbench import Generate
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.causal_lm import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
@@ -186,7 +186,7 @@ def test_the_first_head_gives_the_logits(prefix: str, kv_heads: int, save_meta: 
 
 @pytest.mark.parametrize("prefix", ["", "_orig_mod.module."])
 def test_greedy_text_is_that_of_the_first_head(prefix: str, save_meta: Save) -> None:
-    from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+    from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 
     weights = tensors()
     loaded = load(save_meta(weights, prefix))

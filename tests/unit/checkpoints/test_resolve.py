@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 import ckptbench.benchmarks
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.checkpoint import Checkpoint
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.resolve import resolve
+from ckptbench.fixtures.checkpoints.spec import Checkpoint
 
 
 def checkpoint_folder(folder: Path) -> Path:

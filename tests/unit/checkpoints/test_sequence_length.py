@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.sequence_length import (
     SequenceLength,
     asked_for,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
 from ckptbench.fixtures.checkpoints.fingerprint import TOKENIZER_FILES
 from ckptbench.fixtures.checkpoints.huggingface import LoadedMaskedLM, load_masked_lm
@@ -87,7 +87,7 @@ def test_an_adapters_tokenizer_may_be_given(
     peft = pytest.importorskip("peft")
     from transformers import AutoModelForMaskedLM
 
-    from ckptbench.fixtures.checkpoints.models import Models
+    from ckptbench.fixtures.checkpoints.cache import Models
 
     folder = save(max_position_embeddings=64)
     config = peft.LoraConfig(target_modules=["query"], init_lora_weights=False)

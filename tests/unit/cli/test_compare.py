@@ -299,9 +299,9 @@ def test_nothing_in_common_names_what_there_is(
 
 
 def test_a_bare_metric_that_two_benchmarks_have_is_not_guessed(tmp_path: Path) -> None:
-    from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
-    from ckptbench.curves.side_by_side import side_by_side
-    from ckptbench.errors import CkptbenchError
+    from ckptbench._util.errors import CkptbenchError
+    from ckptbench.analysis.side_by_side import side_by_side
+    from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
     from ckptbench.scores.score import Score
 
     score = Score("pass@1", 0.5, 10, 10, 0.1)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ckptbench.cli import main
-from ckptbench.origins.read import read
-from ckptbench.store import RunStore
+from ckptbench.readers.detect import read
+from ckptbench.results.store import RunStore
 
 MakeRun = Callable[..., Path]
 HIT, MISS = (1.0, 1.0), (0.0, 0.0)

@@ -11,8 +11,8 @@ import pytest
 
 from ckptbench.cli import main
 from ckptbench.gate.planning import Shares, Target, by_flips
+from ckptbench.results.store import RunStore
 from ckptbench.scores.reducers import PassAtK
-from ckptbench.store import RunStore
 
 MakeRun = Callable[..., Path]
 

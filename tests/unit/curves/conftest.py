@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
-from ckptbench.scores.fold import fold
+from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues, Score
 
 PUBLISHED = Path(__file__).parents[2] / "data" / "published_curves.csv"

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckptbench.curves.averages import average_of, with_average
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.analysis.averages import average_of, with_average
+from ckptbench.analysis.conclude import conclude
+from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]

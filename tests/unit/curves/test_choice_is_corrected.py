@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ckptbench.curves.best import best_of
-from ckptbench.curves.comparing import Settings
-from ckptbench.curves.measurement import Measurement
-from ckptbench.curves.peak import peak_and_last
-from ckptbench.curves.runs import compare_runs
+from ckptbench.analysis.best import best_of
+from ckptbench.analysis.compare import Settings
+from ckptbench.analysis.overfitting import peak_and_last
+from ckptbench.analysis.runs import compare_runs
+from ckptbench.results.measurement import Measurement
 
 Make = Callable[..., Measurement]
 RUNS, CHECKPOINTS, N, FLIPS = 600, 8, 300, 0.3

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckptbench.curves.best import best_of
-from ckptbench.curves.comparing import Settings, compare, standard_error_of
-from ckptbench.curves.composites import with_composite
-from ckptbench.curves.measurement import Measurement
+from ckptbench.analysis.best import best_of
+from ckptbench.analysis.compare import Settings, compare, standard_error_of
+from ckptbench.analysis.composites import with_composite
+from ckptbench.results.measurement import Measurement
 from ckptbench.scores.composite import DEFAULT_WEIGHTS
 from ckptbench.scores.score import SampleValues, Score
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ckptbench.curves import runs
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.conclusions import Conclusions
-from ckptbench.curves.measurement import Measurement
-from ckptbench.curves.order import in_order
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
+from ckptbench._util.names import in_order
+from ckptbench.analysis import runs
+from ckptbench.analysis.conclude import conclude
+from ckptbench.analysis.conclusions import Conclusions
+from ckptbench.results.measurement import Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.conclusions import Conclusions, RunConclusions
-from ckptbench.curves.measurement import Measurement
+from ckptbench.analysis.conclude import conclude
+from ckptbench.analysis.conclusions import Conclusions, RunConclusions
+from ckptbench.results.measurement import Measurement
 
 SHORT, LONG = "mlm_v2 (seq_len 1536)", "mlm_v2 (seq_len 2048)"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
-from ckptbench.curves.noise import noise_of, step_noise
+from ckptbench.analysis.conclude import conclude
+from ckptbench.analysis.noise import noise_of, step_noise
+from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.asserts import entry_point, python_arguments
-from ckptbench.fixtures.datasets.oracles import oracle
+from ckptbench.fixtures.datasets.code.asserts import entry_point, python_arguments
+from ckptbench.fixtures.datasets.code.oracles import oracle
 
 CODE = """\
 class Pair:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.extraction import function_code, holds_markdown, program_code
+from ckptbench.fixtures.datasets.code.extraction import function_code, holds_markdown, program_code
 
 RIGHT = "```python\ndef area(a, b):\n    return a * b\n```\n"
 OTHER = "```python\ndef area(a, b):\n    return a + b\n```\n"

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import (
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.protocol import Asking
+from ckptbench.api.requests import Generate, Generated, Sample
+from ckptbench.fixtures.datasets.code import (
     codecontests_protocols,
     humaneval_protocols,
     mbpp_protocols,
 )
-from ckptbench.fixtures.datasets.code_protocols import IMPORTS, CodeProtocol, find
-from ckptbench.fixtures.datasets.code_tasks import with_preamble
-from ckptbench.fixtures.datasets.trial_seed import trial_seed
+from ckptbench.fixtures.datasets.code.protocols import IMPORTS, CodeProtocol, find
+from ckptbench.fixtures.datasets.code.tasks import with_preamble
+from ckptbench.fixtures.datasets.code.trial_seed import trial_seed
 from ckptbench.fixtures.sandbox.tasks import FunctionTask, StdioTask
-from ckptbench.protocol import Asking
-from ckptbench.samples import Generate, Generated, Sample
 
 FUNCTION = Sample(
     "Demo/0",

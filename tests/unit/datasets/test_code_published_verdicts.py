@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.fixtures.datasets import codecontests, completions_file, humaneval, mbpp
-from ckptbench.fixtures.datasets.code_protocols import IMPORTS
-from ckptbench.fixtures.datasets.code_tasks import canonical_program, task_of
+from ckptbench.api.requests import Sample
+from ckptbench.fixtures.datasets.code import codecontests, completions_file, humaneval, mbpp
+from ckptbench.fixtures.datasets.code.protocols import IMPORTS
+from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
 from ckptbench.fixtures.sandbox import Sandbox, StdioTask, Task
-from ckptbench.samples import Sample
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.fixtures.datasets.extraction import function_code
-from ckptbench.fixtures.datasets.statements import MOST_LOOKS, read
+from ckptbench.fixtures.datasets.code.extraction import function_code
+from ckptbench.fixtures.datasets.code.statements import MOST_LOOKS, read
 
 
 def texts(source: str) -> list[str]:

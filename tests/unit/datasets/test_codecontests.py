@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import codecontests
-from ckptbench.fixtures.datasets.code_limit import limited
-from ckptbench.fixtures.datasets.code_tasks import canonical_program, task_of
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.datasets.code import codecontests
+from ckptbench.fixtures.datasets.code.limit import limited
+from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
 from ckptbench.fixtures.sandbox.tasks import StdioTask
 
 

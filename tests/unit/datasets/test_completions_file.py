@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import completions_file, humaneval, mbpp
-from ckptbench.samples import Sample
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import Sample
+from ckptbench.fixtures.datasets.code import completions_file, humaneval, mbpp
 
 PROBLEMS = tuple(
     Sample(f"HumanEval/{n}", {"prompt": f'def f{n}():\n    """F."""\n', "entry_point": f"f{n}"})

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets.corpus import column_texts, line_texts
-from ckptbench.fixtures.datasets.hub import HubDataset, hub_rows, hub_texts
-from ckptbench.fixtures.datasets.rows import Row
-from ckptbench.samples import JSON
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import JSON
+from ckptbench.fixtures.datasets.io.corpus import column_texts, line_texts
+from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_rows, hub_texts
+from ckptbench.fixtures.datasets.io.rows import Row
 
 
 def row(values: Mapping[str, JSON], line: int = 1) -> Row:
@@ -158,8 +158,8 @@ def test_wikipedia_is_korean_unless_told_otherwise(
 
 def test_a_hub_that_cannot_be_reached_is_one_message(tmp_path: Path) -> None:
     code = (
-        "from ckptbench.errors import CkptbenchError\n"
-        "from ckptbench.fixtures.datasets.hub import HubDataset, hub_texts\n"
+        "from ckptbench._util.errors import CkptbenchError\n"
+        "from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_texts\n"
         "try: list(hub_texts(HubDataset('klue', 'mrc')))\n"
         "except CkptbenchError as error: print(error)\n"
     )

@@ -5,11 +5,11 @@ import __future__
 
 import pytest
 
-from ckptbench.fixtures.datasets.code_protocols import IMPORTS
-from ckptbench.fixtures.datasets.code_tasks import with_preamble
-from ckptbench.fixtures.datasets.humaneval_protocols import CODE_PROTOCOLS
+from ckptbench.api.requests import Generated, Sample
+from ckptbench.fixtures.datasets.code.humaneval_protocols import CODE_PROTOCOLS
+from ckptbench.fixtures.datasets.code.protocols import IMPORTS
+from ckptbench.fixtures.datasets.code.tasks import with_preamble
 from ckptbench.fixtures.sandbox.future_imports import continued, split_head
-from ckptbench.samples import Generated, Sample
 
 PROMPT = 'from math import pi\n\n\ndef area(r):\n    """The area."""\n'
 SAMPLE = Sample("Shapes/0", {"prompt": PROMPT, "entry_point": "area", "test": "def check(f): ..."})

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import humaneval
-from ckptbench.fixtures.datasets.code_tasks import canonical_program, task_of
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.datasets.code import humaneval
+from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
 from ckptbench.fixtures.sandbox.tasks import FunctionTask, InputsTask
 
 PROBLEM = {

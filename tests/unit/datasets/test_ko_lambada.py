@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import ko_lambada, lambada, sample_file
-from ckptbench.fixtures.datasets.sample_file import SampleFile
-from ckptbench.samples import Sample
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import Sample
+from ckptbench.fixtures.datasets import ko_lambada, lambada
+from ckptbench.fixtures.datasets.io import sample_file
+from ckptbench.fixtures.datasets.io.sample_file import SampleFile
 
 UMBRELLA = {"text": "비가 와서 _을 폈다.", "answer": "우산", "candidate": "양산"}
 MILK = {"text": "고양이가 _를 핥는다.", "answer": "우유"}

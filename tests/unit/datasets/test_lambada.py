@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import ko_lambada, lambada, sample_file
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.datasets import ko_lambada, lambada
+from ckptbench.fixtures.datasets.io import sample_file
 
 PASSAGES = ["It rained, and she had no umbrella", "He was tired and went to bed"]
 BLANKS = {"text": "비가 와서 _을 폈다.", "answer": "우산"}

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import morphology, real_k, sample_file
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.datasets import korean as morphology
+from ckptbench.fixtures.datasets import real_k
+from ckptbench.fixtures.datasets.io import sample_file
+from ckptbench.fixtures.datasets.io.sample_file import SampleFile
 from ckptbench.fixtures.datasets.real_k_builder import Built, Counts, Target, build, targets
-from ckptbench.fixtures.datasets.sample_file import SampleFile
 
 APPLE = "🍎 사과는 달다. 그 집 마당의 사과가 빨갛게 익었다. 시장에서도 사과를 판다."
 LIGHTHOUSE = "등대는 바다를 비춘다. 배는 등대를 보고 바다를 건넌다."

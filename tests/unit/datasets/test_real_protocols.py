@@ -6,15 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ckptbench.fixtures.datasets import morphology
-from ckptbench.fixtures.datasets.real_protocols import (
-    ORIGIN,
-    PROTOCOLS,
-    SINGLE_MASK,
-    WHOLE_WORD,
-)
-from ckptbench.protocol import Asking, Protocol
-from ckptbench.samples import Failed, Filled, FillMask, Sample, Skipped
+from ckptbench.api.protocol import Asking, Protocol
+from ckptbench.api.requests import Failed, Filled, FillMask, Sample, Skipped
+from ckptbench.fixtures.datasets import korean as morphology
+from ckptbench.fixtures.datasets.real_protocols import ORIGIN, PROTOCOLS, SINGLE_MASK, WHOLE_WORD
 
 SAMPLE = Sample(
     "a-1",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets.rows import csv_rows, json_rows, tsv_rows
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.datasets.io.rows import csv_rows, json_rows, tsv_rows
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.datasets import real_k, sample_file
-from ckptbench.fixtures.datasets.sample_file import SampleFile
-from ckptbench.samples import Sample
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import Sample
+from ckptbench.fixtures.datasets import real_k
+from ckptbench.fixtures.datasets.io import sample_file
+from ckptbench.fixtures.datasets.io.sample_file import SampleFile
 
 TEXT = "🍎 사과는 달다. 마당의 사과가 익었다."
 FIELDS = {"text": TEXT, "answer": "사과", "first": (2, 4), "second": (14, 16)}

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import ckptbench.benchmarks
+from ckptbench.api.requests import Sample
 from ckptbench.benchmarks.demo import grammar, tokenizer, train_demo_mlm
-from ckptbench.fixtures.datasets import ko_lambada, morphology, real_k, real_k_builder
-from ckptbench.samples import Sample
+from ckptbench.fixtures.datasets import ko_lambada, real_k, real_k_builder
+from ckptbench.fixtures.datasets import korean as morphology
 
 ROOT = Path(next(iter(ckptbench.benchmarks.__path__)))
 SAMPLES = ROOT / "samples"

@@ -12,12 +12,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import ckptbench.benchmarks
+from ckptbench.api.protocol import Asking
+from ckptbench.api.requests import Generate, Generated, Sample
 from ckptbench.benchmarks.demo import programs, train_demo_code
-from ckptbench.fixtures.datasets import humaneval
-from ckptbench.fixtures.datasets.humaneval_protocols import STRIP_NEWLINE
+from ckptbench.fixtures.datasets.code import humaneval
+from ckptbench.fixtures.datasets.code.humaneval_protocols import STRIP_NEWLINE
 from ckptbench.fixtures.sandbox import Sandbox
-from ckptbench.protocol import Asking
-from ckptbench.samples import Generate, Generated, Sample
 
 FOLDER = Path(next(iter(ckptbench.benchmarks.__path__))) / "demo" / "demo-code"
 

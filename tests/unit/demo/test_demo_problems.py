@@ -9,10 +9,10 @@ from functools import cache
 
 import pytest
 
+from ckptbench.api.requests import Sample
 from ckptbench.benchmarks.demo import train_demo_code
-from ckptbench.fixtures.datasets import humaneval
-from ckptbench.fixtures.datasets.code_tasks import canonical_program
-from ckptbench.samples import Sample
+from ckptbench.fixtures.datasets.code import humaneval
+from ckptbench.fixtures.datasets.code.tasks import canonical_program
 
 PROBLEMS = humaneval.demo()
 problems = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from ckptbench.cli import main
-from ckptbench.data_folder import find_data
-from ckptbench.fixtures.datasets import code_shapes, codecontests, humaneval, ko_lambada, mbpp
-from ckptbench.fixtures.datasets.code_tasks import canonical_program
+from ckptbench.config.data_folder import find_data
+from ckptbench.fixtures.datasets import ko_lambada
+from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
+from ckptbench.fixtures.datasets.code import shapes as code_shapes
+from ckptbench.fixtures.datasets.code.tasks import canonical_program
 
 PAGE = (Path(__file__).parents[3] / "docs/code-data.md").read_text(encoding="utf-8")
 SHAPES = {

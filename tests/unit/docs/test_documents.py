@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ckptbench.config.options import OPTIONS
+from ckptbench.config.parsers import GATES
 from ckptbench.gate.verdict import Word
-from ckptbench.option_values import GATES
-from ckptbench.options import OPTIONS
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
@@ -143,7 +143,8 @@ def test_the_metrics_page_defines_every_verdict_gate_and_protocol() -> None:
 
 
 def test_the_metrics_page_names_every_reason_to_skip() -> None:
-    from ckptbench.fixtures.engines import preparation, window
+    from ckptbench.fixtures.engines.masked import requests as preparation
+    from ckptbench.fixtures.engines.masked import window
 
     reasons = {
         window.OVER_LENGTH,

@@ -110,7 +110,7 @@ def test_a_benchmark_uses_public_names_of_the_plugin_only() -> None:
     modules = [i for i in imports_in("benchmarks") if "/test_" in i.file and i.top == "ckptbench"]
     fixtures = "ckptbench.fixtures."
     public = {f"ckptbench.{name}" for name in __import__("ckptbench").__all__}
-    allowed = public | {"ckptbench.options.Options"}
+    allowed = public | {"ckptbench.config.options.Options"}
     wrong = [i for i in modules if not i.module.startswith(fixtures) and i.module not in allowed]
     assert modules
     assert not wrong, told(wrong)

@@ -29,6 +29,6 @@ def connected() -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def engine_of(connected: Callable[..., Any]) -> Callable[..., Any]:
     """The engine of a server: `engine_of(server, retries=2)`."""
-    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
 
     return lambda server, **more: EndpointEngine(connected(server, **more))

@@ -6,13 +6,13 @@ import argparse
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.config.parsers import checkpoint_spec, header
+from ckptbench.fixtures.checkpoints.address import is_address, parse_address
 from ckptbench.fixtures.checkpoints.model_kind import model_kind
 from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.fixtures.endpoints.address import is_address, parse_address
-from ckptbench.groups import checkpoint_params
-from ckptbench.option_values import checkpoint_spec, header
-from ckptbench.reports.environment import hide_secrets
+from ckptbench.results.environment import hide_secrets
+from ckptbench.session.group import checkpoint_params
 
 
 @pytest.mark.parametrize(

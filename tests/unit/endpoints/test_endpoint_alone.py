@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
+from ckptbench.api.requests import Generate
 from ckptbench.fixtures.endpoints.alone import drops_space, spelled_alone
-from ckptbench.fixtures.engines.causal_text import CausalText
-from ckptbench.fixtures.engines.endpoint import EndpointEngine
-from ckptbench.samples import Generate
+from ckptbench.fixtures.endpoints.engine import EndpointEngine
+from ckptbench.fixtures.text.tokens import CausalText
 
 Serve = Callable[..., Any]
 LINES = (

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.samples import (
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import (
     Failed,
     FillMask,
     Generate,
@@ -22,6 +21,7 @@ from ckptbench.samples import (
     Response,
     Skipped,
 )
+from ckptbench.fixtures.checkpoints.resolve import resolve
 
 Serve = Callable[..., Any]
 DEMO = resolve("demo-code").path
@@ -300,7 +300,7 @@ BROKEN_OFF = (
 def test_an_answer_that_the_server_broke_off_is_an_error_of_its_own_count(
     serve: Serve, connected: Serve, word: str, chat: bool
 ) -> None:
-    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
 
     server = serve(fault=lambda number: f"finish={word}" if number in (1, 3) else "")
     endpoint = connected(server, at_once=1)
@@ -386,7 +386,7 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
     import time
 
     from ckptbench.fixtures.endpoints.client import Patience
-    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
 
     server = serve(fault=lambda number: "drip" if number == 0 else "")
     endpoint = connected(server, at_once=1, retries=0)
@@ -401,7 +401,7 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
 
 def test_a_dripping_answer_is_asked_for_again(serve: Serve, connected: Serve) -> None:
     from ckptbench.fixtures.endpoints.client import Patience
-    from ckptbench.fixtures.engines.endpoint import EndpointEngine
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
 
     server = serve(fault=lambda number: "drip" if number == 0 else "")
     endpoint = connected(server, at_once=1)

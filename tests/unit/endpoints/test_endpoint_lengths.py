@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.fixtures.engines.endpoint import EndpointEngine
-from ckptbench.samples import (
+from ckptbench.api.requests import (
     Failed,
     Generate,
     Generated,
@@ -20,6 +18,8 @@ from ckptbench.samples import (
     Response,
     Skipped,
 )
+from ckptbench.fixtures.checkpoints.resolve import resolve
+from ckptbench.fixtures.endpoints.engine import EndpointEngine
 
 Serve = Callable[..., Any]
 DEMO = resolve("demo-code").path

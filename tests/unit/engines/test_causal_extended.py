@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.samples import Generate, Generated
+from ckptbench.api.requests import Generate, Generated
 
 PROBLEMS, TOKENS = 20, 64
 
@@ -42,7 +42,7 @@ def test_greedy_text_is_that_of_transformers_one_prompt_at_a_time(
 ) -> None:
     import torch
 
-    from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+    from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 
     requests = [Generate(prompt, max_tokens=TOKENS) for prompt in prompts]
     answers = dict(CausalLMEngine(loaded).answer(requests))

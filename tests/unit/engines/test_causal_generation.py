@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, FillMask, Generate, Generated, Skipped
-from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 
 Load = Callable[..., Any]
 
@@ -114,7 +114,7 @@ def test_a_narrow_choice_is_made_from_the_text_alone(
     load_causal: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two equal rows in the output matrix every second-best token is a tie."""
-    from ckptbench.fixtures.engines.causal_forward import CausalForward
+    from ckptbench.fixtures.engines.causal.forward import CausalForward
 
     loaded = load_causal("llama")
     seen: list[list[int]] = []

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench import Failed, Likelihood, LogLikelihood, Skipped, rounding
-from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
+from ckptbench import Failed, Likelihood, LogLikelihood, Skipped
+from ckptbench._util import rounding
+from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 
 Load = Callable[..., Any]
 

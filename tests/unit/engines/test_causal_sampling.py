@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.engines.sampling import Choice, Drawing, choose, gumbel
+from ckptbench.fixtures.engines.causal.sampling import Choice, Drawing, choose, gumbel
 
 LOGITS = (2.0, 1.0, 0.5, 0.0, -1.0)
 

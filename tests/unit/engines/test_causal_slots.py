@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Generated
-from ckptbench.fixtures.engines.causal_forward import CausalForward
-from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
-from ckptbench.fixtures.engines.drawing import draw
-from ckptbench.fixtures.engines.generation import Generation, GenerationBudget
-from ckptbench.fixtures.engines.growing import Row
-from ckptbench.fixtures.engines.sampling import Drawing, choose
-from ckptbench.fixtures.engines.slot_forward import SlotForward
-from ckptbench.fixtures.engines.slots import Slots
+from ckptbench.fixtures.engines.causal.drawing import draw
+from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
+from ckptbench.fixtures.engines.causal.forward import CausalForward
+from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
+from ckptbench.fixtures.engines.causal.growth import Row
+from ckptbench.fixtures.engines.causal.sampling import Drawing, choose
+from ckptbench.fixtures.engines.causal.slot_forward import SlotForward
+from ckptbench.fixtures.engines.causal.slots import Slots
 
 Load = Callable[..., Any]
 
@@ -87,7 +87,7 @@ def test_attention_reads_more_columns_as_texts_grow(
 
     engine = in_slots(loaded)
     monkeypatch.setattr(Slots, "advance", noted)
-    monkeypatch.setattr("ckptbench.fixtures.engines.slots.COLUMNS_MORE", columns)
+    monkeypatch.setattr("ckptbench.fixtures.engines.causal.slots.COLUMNS_MORE", columns)
     assert dict(engine.answer(REQUESTS)) == wanted
     assert len(set(widths)) > 1
 
@@ -293,7 +293,7 @@ def gpu() -> str:
 def test_the_kernel_draws_the_same(dtype: str, gpu: str) -> None:
     import torch
 
-    kernel = pytest.importorskip("ckptbench.fixtures.engines.draw_kernel")
+    kernel = pytest.importorskip("ckptbench.fixtures.engines.causal.sampling_kernel")
     numbers = torch.Generator().manual_seed(0)
     logits = (torch.randn((12, 9001), generator=numbers) * 3).to(gpu, getattr(torch, dtype))
     logits[9, 5], logits[10, 7], logits[11] = float("nan"), float("inf"), -float("inf")

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from ckptbench import Generate, LogLikelihood
-from ckptbench.fixtures.engines.causal_text import CausalText
-from ckptbench.samples import Conversation
+from ckptbench.api.requests import Conversation
+from ckptbench.fixtures.text.tokens import CausalText
 
 Load = Callable[..., Any]
 CHAT = "{{ bos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ckptbench.fixtures.engines.batching import Budget
-from ckptbench.fixtures.engines.forward import MaskedForward
-from ckptbench.fixtures.engines.search import Query, Reply
+from ckptbench.fixtures.engines.masked.beam_search import Query, Reply
+from ckptbench.fixtures.engines.masked.forward import MaskedForward
 
 LENGTHS = (9, 30, 4, 30, 17, 5, 22)
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench import rounding
-from ckptbench.fixtures.engines.masked_lm import MaskedLMEngine
-from ckptbench.rounding import STEP, rounded
-from ckptbench.samples import (
+from ckptbench._util import rounding
+from ckptbench._util.rounding import STEP, rounded
+from ckptbench.api.requests import (
     Failed,
     Filled,
     FillMask,
@@ -24,6 +23,7 @@ from ckptbench.samples import (
     Response,
     Skipped,
 )
+from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 
 Load = Callable[..., Any]
 TEXT = "오래된 시장 골목에는 국수 가게가 많다. 축제 동안 시장 사람들은 국수를 삶는다."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.engines.masking import Context, Masker, Place
+from ckptbench.fixtures.engines.masked.masking import Context, Masker, Place
 
 FAMILIES = ["bert", "roberta", "deberta"]
 TEXT = "오래된 시장 골목에는 국수 가게가 많다. 축제가 열리면 시장에서 국수를 삶는 음악가들은 많다."

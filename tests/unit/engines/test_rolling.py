@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Likelihood, LogLikelihood, LogLikelihoodRolling
-from ckptbench.fixtures.engines.causal_lm import CausalLMEngine
-from ckptbench.fixtures.engines.likelihood import Scored
-from ckptbench.fixtures.engines.rolling import Sums, windows
+from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
+from ckptbench.fixtures.engines.causal.log_likelihood import Scored
+from ckptbench.fixtures.text.rolling_windows import Sums, windows
 
 Load = Callable[..., Any]
 LONG = "for word in words:\n    count += 1\n" * 6

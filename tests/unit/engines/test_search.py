@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from ckptbench.fixtures.engines.search import (
+from ckptbench.fixtures.engines.masked.beam_search import (
     Blank,
     Found,
     Query,

@@ -1,6 +1,6 @@
 from typing import Any
 
-from ckptbench.fixtures.engines.vocabulary import Vocabulary
+from ckptbench.fixtures.engines.masked.vocabulary import Vocabulary
 
 
 def vocabulary(load: Any, family: str) -> tuple[Vocabulary, Any]:

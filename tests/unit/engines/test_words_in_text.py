@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from ckptbench.api.protocol import Asking
+from ckptbench.api.requests import FillMask, Sample
 from ckptbench.fixtures.datasets import ko_lambada, lambada_protocols, real_protocols
-from ckptbench.fixtures.engines.masking import Masker, Opened, Place
-from ckptbench.fixtures.engines.preparation import Preparation, Prepared
-from ckptbench.fixtures.engines.vocabulary import Vocabulary
-from ckptbench.protocol import Asking
-from ckptbench.samples import FillMask, Sample
+from ckptbench.fixtures.engines.masked.masking import Masker, Opened, Place
+from ckptbench.fixtures.engines.masked.requests import Preparation, Prepared
+from ckptbench.fixtures.engines.masked.vocabulary import Vocabulary
 
 CORPUS = (
     "오래된 시장 골목에는 국수 가게가 많다. 시장은 넓고 시장이 붐빈다.",

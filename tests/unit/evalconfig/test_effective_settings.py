@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from ckptbench import options as all_options
-from ckptbench.errors import CkptbenchError
-from ckptbench.evalconfig.effective import check_wanted, effective, wanted_among
-from ckptbench.evalconfig.read import read
-from ckptbench.options import Options
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.config import options as all_options
+from ckptbench.config.effective import check_wanted, effective, wanted_among
+from ckptbench.config.eval_config_file import read
+from ckptbench.config.options import Options
 
 METRICS = ("gsm8k exact_match,strict-match", "gsm8k exact_match,flexible-extract")
 Read = Callable[..., Options]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.evalconfig.chosen import NO_PRIORITY, EvalPlan
-from ckptbench.evalconfig.read import read
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.config.eval_config import NO_PRIORITY, EvalPlan
+from ckptbench.config.eval_config_file import read
 
 WHOLE = {
     "benchmarks": {

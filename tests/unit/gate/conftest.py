@@ -8,7 +8,7 @@ import numpy as np
 
 from ckptbench.gate.baseline import FORMAT, Baseline, baseline_benchmark
 from ckptbench.gate.measured import Measured
-from ckptbench.scores.fold import fold
+from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
 
 Scalar = str | int | float | bool | None

@@ -12,7 +12,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.gate.baseline import (
     FORMAT,
     Baseline,
@@ -25,7 +25,7 @@ from ckptbench.gate.baseline import (
     load,
     write,
 )
-from ckptbench.scores.fold import fold
+from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
 
 REAL = BaselineBenchmark(

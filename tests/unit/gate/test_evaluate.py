@@ -10,8 +10,8 @@ import pytest
 from ckptbench.gate.baseline import Baseline, BaselineScore, bare_baseline
 from ckptbench.gate.evaluate import Evaluation, evaluate, evaluate_composite
 from ckptbench.gate.measured import Measured, Scope
+from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import composite
-from ckptbench.scores.fold import fold
 from ckptbench.scores.metric import BITS_PER_BYTE
 from ckptbench.scores.score import Score
 

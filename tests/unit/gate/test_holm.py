@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.gate.holm import holm
+from ckptbench._util.holm import holm
 
 
 def test_the_smallest_is_multiplied_by_m_the_next_by_one_less() -> None:

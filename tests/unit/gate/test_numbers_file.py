@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.gate.baseline import Baseline, BaselineScore, load
 
 BARE = {"real@1": 0.6778, "real@5": 0.8244, "lambada@1": 0.3767}

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ckptbench.gate.unpaired_test import (
-    p_of_lower,
-    share_error,
-    unpaired_shares_test,
-    welch_test,
-)
+from ckptbench.gate.unpaired_test import p_of_lower, share_error, unpaired_shares_test, welch_test
 
 
 def largest_false_alarm(now_n: int, then_n: int, alpha: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.fixtures.lm_eval_tasks.finishing import _ours, _theirs, _why_not_gated
+from ckptbench.fixtures.lm_eval.results import _ours, _theirs, _why_not_gated
 from ckptbench.scores.score import Score
 
 OURS = Score("drop f1,none", 0.7, 6, 6, 0.05, (0.5, 0.9), "t")

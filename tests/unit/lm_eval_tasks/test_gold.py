@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.lm_eval_tasks.benchmarks import reducer_of
-from ckptbench.fixtures.lm_eval_tasks.gold import gold_bits_per_byte, has_gold, right_requests
-from ckptbench.samples import Likelihood, SeveralAnswers
+from ckptbench.api.requests import Likelihood, SeveralAnswers
+from ckptbench.fixtures.lm_eval.benchmarks import reducer_of
+from ckptbench.fixtures.lm_eval.gold import gold_bits_per_byte, has_gold, right_requests
 
 CHOICES = ("yes", "no", "한국")
 

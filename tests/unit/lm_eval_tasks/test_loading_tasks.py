@@ -14,17 +14,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.lm_eval_tasks import loading
-from ckptbench.fixtures.lm_eval_tasks.benchmarks import (
-    benchmark_of,
-    lm_eval_benchmarks,
-    reducer_of,
-)
-from ckptbench.fixtures.lm_eval_tasks.documents import Documents
-from ckptbench.fixtures.lm_eval_tasks.loading import Wanted
-from ckptbench.options import OPTIONS, Options
-from ckptbench.samples import (
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import (
     Generate,
     Generated,
     Likelihood,
@@ -32,6 +23,11 @@ from ckptbench.samples import (
     LogLikelihoodRolling,
     SeveralAnswers,
 )
+from ckptbench.config.options import OPTIONS, Options
+from ckptbench.fixtures.lm_eval import tasks as loading
+from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of, lm_eval_benchmarks, reducer_of
+from ckptbench.fixtures.lm_eval.documents import Documents
+from ckptbench.fixtures.lm_eval.tasks import Wanted
 
 ROOT = Path(__file__).parents[3]
 needs_lm_eval = pytest.mark.skipif(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.lm_eval_tasks.loading import Wanted, load
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.lm_eval.tasks import Wanted, load
 
 pytestmark = pytest.mark.skipif(
     find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.lm_eval_tasks import loading
-from ckptbench.fixtures.lm_eval_tasks.benchmarks import benchmark_of
-from ckptbench.fixtures.lm_eval_tasks.official import Answered, aggregate
-from ckptbench.samples import Generated, SeveralAnswers
+from ckptbench.api.requests import Generated, SeveralAnswers
+from ckptbench.fixtures.lm_eval import tasks as loading
+from ckptbench.fixtures.lm_eval.aggregate import Answered, aggregate
+from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(

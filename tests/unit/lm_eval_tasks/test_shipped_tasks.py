@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from ckptbench import Generated, Sample
-from ckptbench.errors import CkptbenchError
-from ckptbench.fixtures.lm_eval_tasks import loading
-from ckptbench.fixtures.lm_eval_tasks.benchmarks import benchmark_of
-from ckptbench.fixtures.lm_eval_tasks.documents import Documents
-from ckptbench.samples import SeveralAnswers
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import SeveralAnswers
+from ckptbench.fixtures.lm_eval import tasks as loading
+from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of
+from ckptbench.fixtures.lm_eval.documents import Documents
 
 pytest.importorskip("lm_eval")
 REPOSITORY = Path(__file__).parents[3]

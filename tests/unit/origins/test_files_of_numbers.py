@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.origins.read import read, read_all
-from ckptbench.origins.stated import run_of
-from ckptbench.sweep.names import epoch_in, step_in
+from ckptbench._util.checkpoint_names import epoch_in, step_in
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.readers.detect import read, read_all
+from ckptbench.readers.reported import run_of
 
 HEADER = "run,checkpoint,epoch,real1,real5,lambada,n"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.analysis.conclude import conclude
 from ckptbench.cli import main
-from ckptbench.curves.conclude import conclude
-from ckptbench.errors import CkptbenchError
-from ckptbench.origins.read import read
+from ckptbench.readers.detect import read
 
 TASKS = [f"task{i}" for i in range(10)]
 

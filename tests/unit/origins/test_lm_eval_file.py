@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.origins.lm_eval_file import read_lm_eval_file
-from ckptbench.origins.read import read
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.readers.detect import read
+from ckptbench.readers.lm_eval import read_lm_eval_file
 
 STAMP = "2026-01-02T03-04-05.678901"
 

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.origins.read import read
-from ckptbench.origins.run_folder import read_run, sample_heads, samples_path
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.readers.detect import read
+from ckptbench.readers.run import read_run, sample_heads, samples_path
 from ckptbench.scores import registry
-from ckptbench.scores.fold import fold
+from ckptbench.scores.aggregate import fold
 from ckptbench.scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK
 
 MakeRun = Callable[..., Path]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptbench.accepting import accepted
-from ckptbench.samples import (
+from ckptbench.api.requests import (
     Failed,
     Filled,
     Generated,
@@ -23,8 +22,9 @@ from ckptbench.samples import (
     SeveralAnswers,
     Skipped,
 )
-from ckptbench.several import answer
-from ckptbench.store import decode, encode
+from ckptbench.results.store import decode, encode
+from ckptbench.session.accepting import accepted
+from ckptbench.session.compound import answer
 
 ODD = [nan, inf, -inf, np.float64("nan"), np.float64("-inf")]
 PLAIN = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench.distribute import BlockScheduler, visible_gpus, worker_number
-from ckptbench.plan import cut, fair_size
+from ckptbench.session.blocks import cut, fair_size
+from ckptbench.session.xdist import BlockScheduler, visible_gpus, worker_number
 
 
 class Worker:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ckptbench.merging import merge
-from ckptbench.origins.run_folder import read_summary
-from ckptbench.reports.files import write_reports
-from ckptbench.results import BenchmarkResult, Coverage, DatasetInfo, Given, Summary
+from ckptbench.readers.run import read_summary
+from ckptbench.reports.run_files import write_reports
+from ckptbench.results.summary import BenchmarkResult, Coverage, DatasetInfo, Given, Summary
+from ckptbench.runs.merge import merge
 from ckptbench.scores.reducers import Named
 from ckptbench.scores.score import Score
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.data_folder import NAMES, find_data
-from ckptbench.errors import CkptbenchError
-from ckptbench.option_list import OPTIONS
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.config.data_folder import NAMES, find_data
+from ckptbench.config.option_list import OPTIONS
 
 
 def filled(folder: Path, *files: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.errors import CkptbenchError, one_line
+from ckptbench._util.errors import CkptbenchError, one_line
 
 LISTED = "Couldn't instantiate it from one of: \n(1) a file, \n(2) a class.\nInstall something."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ckptbench import Failed, Filled, Miss, Skipped
-from ckptbench.judging import NoAnswer, Outcome, judge
-from ckptbench.samples import Response
+from ckptbench.api.requests import Response
+from ckptbench.results.evaluate import NoAnswer, Outcome, judge
 
 SECOND = Filled(("y", "x"), (-1.0, -2.0), rank=2, masks=1)
 

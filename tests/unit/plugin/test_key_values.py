@@ -8,9 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from ckptbench.gen_kwargs import gen_kwargs
-from ckptbench.key_values import key_values
-from ckptbench.model_args import model_args
+from ckptbench.config.gen_kwargs import gen_kwargs
+from ckptbench.config.key_values import key_values
+from ckptbench.config.model_args import model_args
 
 TEXTS = (
     "temperature=0.6,top_p=0.95,do_sample=true",

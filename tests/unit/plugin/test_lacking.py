@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckptbench.lacking import lacking, lacking_note
+from ckptbench.reports.lacking import lacking, lacking_note
 
 REASONS = (
     "fail: ModuleNotFoundError: No module named 'numpy'",

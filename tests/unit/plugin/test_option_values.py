@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ckptbench import CkptbenchError
-from ckptbench.option_values import (
+from ckptbench.config.options import OPTIONS, Options, check_names
+from ckptbench.config.parsers import (
     device,
     ks,
     limit,
@@ -24,7 +25,6 @@ from ckptbench.option_values import (
     temperature,
     tolerances,
 )
-from ckptbench.options import OPTIONS, Options, check_names
 
 Parser = Callable[[str], Any]
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ckptbench.plan import cut, fair_size, home_of, longest_first
+from ckptbench.session.blocks import cut, fair_size, home_of, longest_first
 
 
 def blocks(groups: list[str | None], size: int) -> list[list[int]]:

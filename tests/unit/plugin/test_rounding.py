@@ -6,8 +6,8 @@ from math import inf, nan
 
 import pytest
 
-from ckptbench.rounding import rounded, rounding_gap
-from ckptbench.samples import Likelihood
+from ckptbench._util.rounding import rounded, rounding_gap
+from ckptbench.api.requests import Likelihood
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from ckptbench import (
     SeveralAnswers,
     Skipped,
 )
-from ckptbench.store import (
+from ckptbench.results.store import (
     FILE_NAME,
     Asker,
     Key,
@@ -248,8 +248,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from ckptbench.samples import Filled
-from ckptbench.store import Key, RunStore, encode
+from ckptbench.api.requests import Filled
+from ckptbench.results.store import Key, RunStore, encode
 
 store = RunStore(Path(sys.argv[1]))
 for number in range(40):
@@ -367,7 +367,7 @@ def test_a_store_that_fails_says_so_and_keeps_what_it_has(
         db.execute("PRAGMA max_page_count = 30")
         return db
 
-    monkeypatch.setattr("ckptbench.store.sqlite3.connect", small)
+    monkeypatch.setattr("ckptbench.results.store.sqlite3.connect", small)
     store = RunStore(tmp_path)
     store.add([(key(), encode(ANSWER))])
     large = Filled(("x" * 200_000,), (-1.0,), 1, 1)

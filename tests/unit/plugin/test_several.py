@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from ckptbench import several
-from ckptbench.samples import (
+from ckptbench.api.requests import (
     Failed,
     Likelihood,
     LogLikelihood,
@@ -17,6 +16,7 @@ from ckptbench.samples import (
     SeveralAnswers,
     Skipped,
 )
+from ckptbench.session import compound as several
 
 Given = dict[str, Response]
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.conclusions import Conclusions
-from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.analysis.conclude import conclude
+from ckptbench.analysis.conclusions import Conclusions
+from ckptbench.api.requests import Sample
 from ckptbench.gate.verdict import Comparison, Verdict, Word
-from ckptbench.origins.result import Result, SampleRow, Samples
-from ckptbench.results import (
+from ckptbench.readers.result import Result, SampleRow, Samples
+from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.results.summary import (
     BenchmarkResult,
     CheckpointResult,
     CompositeResult,
@@ -24,8 +25,7 @@ from ckptbench.results import (
     Flip,
     Summary,
 )
-from ckptbench.samples import Sample
-from ckptbench.scores.fold import TrialValue, fold, tabulate
+from ckptbench.scores.aggregate import TrialValue, fold, tabulate
 from ckptbench.scores.reducers import TopK
 from ckptbench.scores.score import Score
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.atomic import atomic_write_text, atomic_writer
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.atomic import atomic_write_text, atomic_writer
+from ckptbench._util.errors import CkptbenchError
 
 
 def test_writes_utf8_with_unix_newlines_and_makes_the_folders(tmp_path: Path) -> None:

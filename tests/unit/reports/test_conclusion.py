@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ckptbench.reports.conclusion import conclude, nothing_compared
-from ckptbench.results import Summary
+from ckptbench.results.summary import Summary
 
 
 def run_with(make: SimpleNamespace, *verdicts: object, **others: object) -> Summary:

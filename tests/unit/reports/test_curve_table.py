@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptbench.curves.conclude import conclude
-from ckptbench.curves.conclusions import Conclusions
-from ckptbench.curves.measurement import BenchmarkMeasurement, Measurement
-from ckptbench.reports import words
-from ckptbench.reports.curve_table import curve_lines
+from ckptbench._util import text as words
+from ckptbench.analysis.conclude import conclude
+from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.reports.html import html_report
 from ckptbench.reports.markdown import markdown_report
 from ckptbench.reports.overview import overview
+from ckptbench.reports.terminal_sweep import curve_lines
+from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 TASKS = [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.reports.environment import describe_environment, git_commit, hide_secrets
+from ckptbench.results.environment import describe_environment, git_commit, hide_secrets
 
 
 def test_versions_platform_and_command(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_versions_platform_and_command(tmp_path: Path) -> None:
 def test_describing_imports_no_library(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
-        "from ckptbench.reports.environment import describe_environment\n"
+        "from ckptbench.results.environment import describe_environment\n"
         "describe_environment([], Path('.'))\n"
         "print([m for m in ('torch', 'transformers', 'numpy', 'pydantic') if m in sys.modules])"
     )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ckptbench.origins.result import SampleRow, no_samples
-from ckptbench.reports.flipped import flip_groups
+from ckptbench.readers.result import SampleRow, no_samples
+from ckptbench.reports.flips import flip_groups
 
 
 def test_every_group_has_an_equal_share_and_still_counts_all(sweep: Callable[..., Any]) -> None:

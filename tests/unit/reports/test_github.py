@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.reports.github import job_summary, report_to_github, workflow_commands
-from ckptbench.results import Flip, Summary
+from ckptbench.results.summary import Flip, Summary
 
 
 def test_job_summary_of_a_regression(regressed: Summary) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from ckptbench.curves.conclusions import Conclusions
-from ckptbench.errors import CkptbenchError
-from ckptbench.origins.result import SampleRow
-from ckptbench.reports.html import embedded, html_report
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.analysis.conclusions import Conclusions
+from ckptbench.readers.result import SampleRow
+from ckptbench.reports.html import flips_json as embedded
+from ckptbench.reports.html import html_report
 
 
 class Page(HTMLParser):

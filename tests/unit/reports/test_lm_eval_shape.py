@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckptbench.reports.lm_eval_shape import of_lm_eval, task_results, tasks_below, united
-from ckptbench.results import BenchmarkResult, CheckpointResult, Coverage, DatasetInfo, Summary
+from ckptbench.reports.lm_eval_format import of_lm_eval, task_results, tasks_below, united
+from ckptbench.results.summary import (
+    BenchmarkResult,
+    CheckpointResult,
+    Coverage,
+    DatasetInfo,
+    Summary,
+)
 from ckptbench.scores.score import Score
 
 OFFICIAL: dict[str, Any] = {

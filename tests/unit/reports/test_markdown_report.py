@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from ckptbench._util.markdown import inline
 from ckptbench.reports.markdown import FLIPS_SHOWN, LONGEST, markdown_report
-from ckptbench.reports.markdown_text import inline
 
 
 def table_rows(text: str, start: str) -> list[list[str]]:

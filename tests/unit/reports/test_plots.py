@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ckptbench.curves.conclusions import Conclusions
+from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.reports.html.charts import bar_svg, curve_svg, ticks
 from ckptbench.reports.overview import overview
 from ckptbench.reports.plots.figures import write_plots

@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.reports.files import (
+from ckptbench._util.errors import CkptbenchError
+from ckptbench._util.jsonio import as_json, one_line
+from ckptbench.api.requests import Filled
+from ckptbench.reports.json_report import json_report_part
+from ckptbench.reports.lm_eval_format import task_results
+from ckptbench.reports.run_files import (
     eval_results,
     read_official,
     safe_name,
@@ -22,12 +26,8 @@ from ckptbench.reports.files import (
     write_reports,
     write_samples,
 )
-from ckptbench.reports.json_report import json_report_part
-from ckptbench.reports.lm_eval_shape import task_results
-from ckptbench.reports.plain import as_json, one_line
-from ckptbench.results import CompositeResult, Coverage, Summary
-from ckptbench.samples import Filled
-from ckptbench.store import PlannedItem, encode
+from ckptbench.results.store import PlannedItem, encode
+from ckptbench.results.summary import CompositeResult, Coverage, Summary
 
 
 def strict(path: Path) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.option_values import REPORT_FORMATS
-from ckptbench.reports.report_files import WRITERS, write_report
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.config.parsers import REPORT_FORMATS
+from ckptbench.reports.write import WRITERS, write_report
 
 
 def test_html_is_a_page_and_its_plots(rising: Any, tmp_path: Path) -> None:

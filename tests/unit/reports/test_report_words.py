@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckptbench.reports import words
-from ckptbench.results import Coverage, Summary
+from ckptbench._util import text as words
+from ckptbench.results.summary import Coverage, Summary
 
 
 @pytest.mark.parametrize(

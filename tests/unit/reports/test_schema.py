@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.reports.plain import summary_as_json
+from ckptbench._util.jsonio import summary_as_json
 from ckptbench.reports.schema import attribute_descriptions, summary_schema, write_schemas
-from ckptbench.results import Summary
+from ckptbench.results.summary import Summary
 
 jsonschema = pytest.importorskip("jsonschema")
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from _pytest._io import TerminalWriter
 
+from ckptbench._util.text import width
 from ckptbench.reports.terminal import terminal_lines
-from ckptbench.reports.words import width
-from ckptbench.results import CompositeResult, Flip, Summary
+from ckptbench.results.summary import CompositeResult, Flip, Summary
 
 
 def text(summary: Summary, columns: int = 120) -> str:

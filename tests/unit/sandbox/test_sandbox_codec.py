@@ -13,14 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.sandbox.codec import (
-    Encoder,
-    decode,
-    dumps,
-    encode,
-    loads,
-    no_objects,
-)
+from ckptbench.fixtures.sandbox.codec import Encoder, decode, dumps, encode, loads, no_objects
 from ckptbench.fixtures.sandbox.decoder import Decoder
 
 Point = namedtuple("Point", "x y")

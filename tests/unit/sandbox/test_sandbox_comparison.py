@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.sandbox.comparison import close, same_output
+from ckptbench.fixtures.sandbox.compare import close, same_output
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from ckptbench.fixtures.sandbox import syscalls
-from ckptbench.fixtures.sandbox.seccomp import MACHINES, Machine, assemble
+from ckptbench.fixtures.sandbox import isolation_syscalls as syscalls
+from ckptbench.fixtures.sandbox.isolation_seccomp import MACHINES, Machine, assemble
 
 ALLOW, KILL = "allow", "kill"
 

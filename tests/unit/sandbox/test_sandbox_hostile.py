@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.sandbox import Sandbox, humaneval_task
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.sandbox import Sandbox, StdioTask, humaneval_task
-from ckptbench.fixtures.sandbox.comparison import close
+from ckptbench.fixtures.sandbox.compare import close
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.sandbox import (
     FunctionTask,
     InputsTask,

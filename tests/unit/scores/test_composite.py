@@ -7,9 +7,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from ckptbench.errors import CkptbenchError
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import DEFAULT_WEIGHTS, check_weights, composite, weighted_mean
-from ckptbench.scores.fold import fold
 from ckptbench.scores.score import SampleValues, Score
 
 ONLY = {"m": 1.0}

@@ -8,7 +8,7 @@ from math import comb, sqrt
 import numpy as np
 import pytest
 
-from ckptbench.scores.fold import TrialValue
+from ckptbench.scores.aggregate import TrialValue
 from ckptbench.scores.noise_parts import (
     draw_variance,
     noise_of,

@@ -8,8 +8,8 @@ from math import inf, isnan, log, nan
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.samples import Filled, Likelihood
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.api.requests import Filled, Likelihood
 from ckptbench.scores import Reducer, first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.metric import BITS_PER_BYTE
 from ckptbench.scores.reducers import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.groups import named
-from ckptbench.sweep.expand import Expansion, Known, expand
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.expand import Expansion, Known, expand
+from ckptbench.session.group import named
 
 
 def is_checkpoint(path: Path) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.sweep.names import epoch_in, natural, step_in
-from ckptbench.sweep.subjects import subjects
+from ckptbench._util.abbreviate import subjects
+from ckptbench._util.checkpoint_names import epoch_in, natural, step_in
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.sweep.trainer_state import FILE_NAME, TrainerState, read_trainer_state
+from ckptbench.checkpoints.trainer_state import FILE_NAME, TrainerState, read_trainer_state
 
 
 def stated(folder: Path, content: Any) -> TrainerState:

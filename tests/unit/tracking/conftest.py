@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ckptbench.gate.verdict import Verdict
-from ckptbench.reports.files import write_reports, write_samples
-from ckptbench.results import (
+from ckptbench.reports.run_files import write_reports, write_samples
+from ckptbench.results.summary import (
     BenchmarkResult,
     CheckpointResult,
     CompositeResult,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.cli import main
-from ckptbench.errors import CkptbenchError
-from ckptbench.tracking.send import track, track_or_say
+from ckptbench.tracking.mlflow import track, track_or_say
 
 pytest.importorskip("mlflow", reason="mlflow is not installed: pip install 'ckptbench[mlflow]'")
 

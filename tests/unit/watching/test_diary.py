@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.errors import CkptbenchError
-from ckptbench.watching.diary import FILE, read_diary
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.watch.state import FILE, read_diary
 
 ARGUMENTS = ["benchmarks", "--limit=20"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ckptbench.origins.run_folder import read_run
-from ckptbench.reports.files import write_reports, write_samples
-from ckptbench.results import (
+from ckptbench.readers.run import read_run
+from ckptbench.reports.run_files import write_reports, write_samples
+from ckptbench.results.summary import (
     BenchmarkResult,
     CheckpointResult,
     Coverage,
@@ -18,8 +18,8 @@ from ckptbench.results import (
     Flip,
     Summary,
 )
+from ckptbench.runs.merge_watched import join
 from ckptbench.scores.score import Score
-from ckptbench.watching.joined import join
 
 ITEM = "benchmarks/test_real_k.py::test_real_k"
 

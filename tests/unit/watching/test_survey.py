@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.watching.survey import Survey, is_meant, signature_of
+from ckptbench.watch.scan import Survey, is_meant, signature_of
 
 
 class Clock:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.store import FILE_NAME, earlier_runs
+from ckptbench.results.store import FILE_NAME, earlier_runs
 
 RUN = "20260728_091500_17"
 

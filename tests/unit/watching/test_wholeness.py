@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.watching.wholeness import lacking
+from ckptbench.watch.complete import lacking
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,0 +1,109 @@
+"""The best checkpoint by a metric, and those that are statistically tied with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._util.holm import holm
+from .._util.names import place
+from .._util.text import count, value
+from ..results.measurement import Measurement
+from .compare import Settings, best_by, compare, gain, told_apart, value_of
+from .conclusions import Best, Rival
+from .phrases import figures, named, samples, superlative
+
+
+def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings) -> Best:
+    """Find the checkpoint with the best value and test every other one against it.
+
+    Two-sided tests, paired by sample where both hold samples, with Holm's correction over the
+    rivals. The best was chosen by the very values it is tested with, so a rival that is told
+    apart looks worse than it is; what the correction does assure is that the checkpoint that is
+    truly the best is the best seen, or among those tied with it, in at least 1 - alpha of
+    runs: to be wrongly excluded it must lose significantly against one of the k - 1 others
+    (the argument of Hsu's multiple comparisons with the best, 1984).
+
+    A rival that cannot be tested, for want of a standard error, is neither told apart nor tied.
+
+    Args:
+        checkpoints: the earliest first, at least one, each with a value of the metric.
+    """
+    best = best_by(metric, checkpoints)
+    others = [each for each in checkpoints if each is not best]
+    comparisons = [compare(metric, each, best, settings, choices=len(others)) for each in others]
+    tested = {
+        index: comparison.p_value
+        for index, comparison in enumerate(comparisons)
+        if comparison is not None and comparison.p_value is not None
+    }
+    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
+    rivals = tuple(
+        Rival(
+            each.name,
+            comparisons[index],
+            adjusted.get(index),
+            told_apart(comparisons[index], adjusted.get(index), settings.alpha),
+        )
+        for index, each in enumerate(others)
+    )
+    tied = {id(best)} | {id(others[index]) for index in tested if not rivals[index].distinguishable}
+    earliest = next(each for each in checkpoints if id(each) in tied)
+    detail = _claim(metric, best, checkpoints) + _support(metric, best, others, rivals, earliest)
+    return Best(metric, best.name, value_of(metric, best), rivals, earliest.name, detail)
+
+
+def _claim(metric: str, best: Measurement, checkpoints: Sequence[Measurement]) -> str:
+    score = best.score(metric)
+    shown = value(value_of(metric, best), score.unit if score is not None else "share")
+    if len(checkpoints) == 1:
+        return f"{metric} is {shown}, measured of {named(best)} only"
+    word, where = superlative(metric, checkpoints), place(best)
+    at = f"at {where} ({best.name}, {shown})" if where else f"at {best.name} ({shown})"
+    if best is checkpoints[0]:
+        return f"{metric} is {word} at the first checkpoint, {at.removeprefix('at ')}"
+    if best is checkpoints[-1]:
+        return f"{metric} is {word} at the last checkpoint, {at.removeprefix('at ')}"
+    return f"{metric} is {word} {at}"
+
+
+def _support(
+    metric: str,
+    best: Measurement,
+    others: Sequence[Measurement],
+    rivals: Sequence[Rival],
+    earliest: Measurement,
+) -> str:
+    if not others:
+        return ""
+    untested = sum(rival.p_adjusted is None for rival in rivals)
+    if untested == len(rivals):
+        score = best.score(metric)
+        reason = score.reason if score is not None else ""
+        return f"; not tested: {reason or 'no standard error is known'}"
+    tied = [
+        index
+        for index, rival in enumerate(rivals)
+        if not rival.distinguishable and rival.p_adjusted is not None
+    ]
+    rest = f"; {count(untested)} could not be tested" if untested else ""
+    choices = tied or [i for i, rival in enumerate(rivals) if rival.p_adjusted is not None]
+    shown = max(choices, key=lambda index: gain(metric, others[index], best))
+    word = "the closest"
+    if tied and earliest is not best:
+        shown, word = tied[0], "the earliest"
+    beside = f"{word}: {named(others[shown])}, "
+    beside += figures(rivals[shown].comparison, rivals[shown].p_adjusted)
+    if not tied:
+        number = count(len(rivals) - untested)
+        which = {"1": "the other", "2": "both others"}.get(number, f"all {number} others")
+        which += " that could be tested" if untested else ""
+        return f", significantly better than {which}; {beside}{rest}"
+    if len(rivals) == 1:
+        which = "the other"
+    elif len(tied) == len(rivals):
+        which = "both others" if len(tied) == 2 else f"all {count(len(rivals))} others"
+    else:
+        which = f"{count(len(tied))} of the {count(len(rivals))} others"
+    n = samples(metric, rivals[shown].comparison, best, others[shown])
+    at = f" at {n}" if n else ""
+    return f", statistically tied with {which}{at}; {beside}{rest}"

@@ -1,0 +1,119 @@
+"""Composites made again from their parts, and stated ones that their parts do not give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import fsum, sqrt
+
+import numpy as np
+
+from ..results.measurement import Measurement
+from ..scores.composite import DEFAULT_WEIGHTS, METRIC, composite, weighted_mean
+from ..scores.intervals import Interval, normal_interval
+from ..scores.mover import block_diagonal, mover
+from ..scores.score import Score
+from .compare import benchmarks_of, standard_error_of
+from .conclusions import CompositeMismatch
+
+# Four decimals: half a unit from the weighted mean of rounded parts, half from the composite's own.
+ROUNDING = 0.0001
+BOUND = "upper-bound"
+_LAST_DIGIT = 1e-9
+
+
+def weights_of(
+    measurements: Sequence[Measurement], given: Mapping[str, float] | None
+) -> Mapping[str, float]:
+    """The weights to make every composite with: those given, the first stated, the default."""
+    if given is not None:
+        return dict(given)
+    stated = next((each.weights for each in measurements if each.weights), None)
+    return dict(stated or DEFAULT_WEIGHTS)
+
+
+def with_composite(measurement: Measurement, weights: Mapping[str, float]) -> Measurement:
+    """The measurement with its composite made with the weights; as it is when it already was."""
+    held = measurement.composite
+    if held is not None and held.value is not None and dict(measurement.weights) == dict(weights):
+        return measurement
+    return replace(measurement, composite=composite_of(measurement, weights), weights=weights)
+
+
+def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Score | None:
+    """The weighted mean of a checkpoint's headline metrics.
+
+    With every part's samples it is `scores.composite.composite`. Of numbers alone the standard
+    error is an upper bound: how far the metrics of one benchmark share their errors is not
+    known, so they are taken to share them wholly and their weighted errors add; benchmarks have
+    different samples and are independent, so their squares add:
+
+        SE <= sqrt(sum over benchmarks (sum over its metrics  w SE)^2)
+
+    The interval is made of the parts' in the same way: `scores.mover`, correlations of 1 within a
+    benchmark. It is the method `upper-bound`, and its n the sum over benchmarks.
+
+    Returns:
+        A score named `score`, its value None with a reason when some parts have a value and
+        others do not; None when no part has one.
+    """
+    names = [name for name, weight in weights.items() if weight]
+    parts = {name: score for name in names if (score := measurement.score(name)) is not None}
+    if not any(score.value is not None for score in parts.values()):
+        return None
+    benches = benchmarks_of(measurement, METRIC, weights)
+    tables = [bench.table for bench in benches if bench.table is not None]
+    known = {name: score.value for name, score in parts.items() if score.value is not None}
+    if len(tables) == len(benches) or len(known) < len(names):
+        # Also what says which part is missing: then no table is looked at.
+        return composite(parts, weights, tables)
+    value = weighted_mean(known, weights)
+    n = sum(max(s.n for s in bench.scores if s.metric in parts) for bench in benches)
+    shares: list[float] = []
+    held: list[Score] = []
+    intervals: list[Interval] = []
+    blocks = []
+    for bench in benches:
+        scores = [score for score in bench.scores if score.metric in parts]
+        errors = [standard_error_of(score) for score in scores]
+        known_errors = [error for error in errors if error is not None]
+        if len(known_errors) < len(errors):
+            return Score(METRIC, value, n, 0, reason=f"{bench.benchmark} has no standard error")
+        for score, error in zip(scores, known_errors, strict=True):
+            if score.interval is None and not error:
+                return Score(METRIC, value, n, 0, reason=f"{score.metric} has no interval")
+            intervals.append(score.interval or normal_interval(score.value or 0.0, error))
+        held.extend(scores)
+        blocks.append(np.ones((len(scores), len(scores))))
+        pairs = zip(scores, known_errors, strict=True)
+        shares.append(fsum(weights[score.metric] * error for score, error in pairs))
+    error = sqrt(fsum(share * share for share in shares))
+    estimates = [score.value or 0.0 for score in held]
+    part_weights = [weights[score.metric] for score in held]
+    interval = mover(estimates, intervals, part_weights, block_diagonal(blocks))
+    return Score(METRIC, value, n, n, error, interval, BOUND)
+
+
+def mismatches(
+    measurements: Sequence[Measurement], weights: Mapping[str, float]
+) -> tuple[CompositeMismatch, ...]:
+    """The stated composites that differ from their parts' weighted mean by more than 0.0001.
+
+    That much is rounding: parts given to four decimals move the mean by up to half a unit of the
+    fourth, and the stated composite was rounded itself. A composite without its parts cannot be
+    checked.
+
+    Returns:
+        In the order given.
+    """
+    names = [name for name, weight in weights.items() if weight]
+    found = []
+    for each in measurements:
+        parts = {name: s.value for name in names if (s := each.score(name)) is not None}
+        values = {name: value for name, value in parts.items() if value is not None}
+        if each.printed_composite is None or len(values) < len(names):
+            continue
+        computed = weighted_mean(values, weights)
+        if abs(each.printed_composite - computed) > ROUNDING + _LAST_DIGIT:
+            found.append(CompositeMismatch(each.run, each.name, each.printed_composite, computed))
+    return tuple(found)

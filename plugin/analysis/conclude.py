@@ -1,0 +1,213 @@
+"""Everything that a set of measured checkpoints allows to conclude, and what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from .._util.errors import CkptbenchError, nearest
+from ..gate.decide import DEFAULT_ALPHA
+from ..results.measurement import Measurement
+from ..scores.composite import METRIC, check_weights
+from .averages import with_average
+from .best import best_of
+from .compare import AVERAGE, Settings, benchmarks_of
+from .composites import mismatches, weights_of, with_composite
+from .conclusions import Best, Conclusions, Noise, PeakAndLast, RunConclusions
+from .early_stopping import stopping
+from .eligibility import LeftOut, metrics_of, taking_part, without_direction
+from .noise import noise_of
+from .notes import (
+    composite_notes,
+    direction_notes,
+    epoch_notes,
+    left_out_notes,
+    number_notes,
+    partial_notes,
+    repeated_notes,
+)
+from .overfitting import peak_and_last
+from .runs import at_every_epoch, compare_runs, group_runs
+from .wording import sentences
+
+Groups = dict[str, tuple[Measurement, ...]]
+
+
+def conclude(
+    measurements: Sequence[Measurement],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    tolerance: Mapping[str, float] | None = None,
+    seed: int = 0,
+    weights: Mapping[str, float] | None = None,
+    by: str | None = None,
+) -> Conclusions:
+    """Draw every conclusion from the checkpoints of one or several training runs.
+
+    Checkpoints are grouped by run and sequence length. Each metric is a question of its own: no
+    correction is made over metrics. Incomplete checkpoints, and those under another protocol,
+    stand in `measurements` but take no part in what is concluded, and a note names them.
+
+    Args:
+        measurements: in any order; of two with one name in one run the later counts.
+        alpha: chance of telling apart what is equal, in one question about one metric.
+        tolerance: change that matters by metric, in its unit, and by `*` for all other shares and
+            points, as a fraction; the default of the metric's unit where nothing is given.
+        seed: of the random sign flips: the same measurements give the same conclusions.
+        weights: of the composite. Without them those of the first checkpoint that states some,
+            or else the default ones. Every composite made with others is made again.
+        by: the metric that decides which checkpoint is recommended and whether to stop; without
+            it the composite, else the average of several tasks, else the first metric.
+
+    Raises:
+        CkptbenchError: the weights given are not those of a weighted mean, or no checkpoint has
+            the metric `by`.
+    """
+    if weights is not None:
+        check_weights(weights)
+    used = weights_of(measurements, weights)
+    settings = Settings(alpha, tolerance or {}, seed, used)
+    kept, repeated = _once_each(measurements)
+    made = [with_composite(each, used) for each in kept]
+    groups, no_average = _with_averages(group_runs(made))
+    if by is not None:
+        _check_metric(by, groups)
+    runs: list[RunConclusions] = []
+    left_out: list[tuple[str, LeftOut]] = []
+    for name, checkpoints in groups.items():
+        run, out = conclude_run(name, checkpoints, settings, by)
+        runs.append(run)
+        left_out.extend((name, each) for each in out)
+    compared = compare_runs(_comparable(groups), settings)
+    wrong = mismatches(made, used)
+    stated = sum(each.printed_composite is not None for each in made)
+    notes = (
+        *repeated_notes(repeated),
+        *left_out_notes(left_out),
+        *composite_notes(kept, made, used),
+        *number_notes(runs, compared),
+        *no_average,
+        *direction_notes(without_direction(made)),
+        *epoch_notes(at_every_epoch(groups)),
+        *partial_notes(runs),
+    )
+    said = sentences(runs, compared, wrong, stated)
+    return Conclusions(tuple(runs), compared, wrong, said, notes)
+
+
+def conclude_run(
+    name: str,
+    checkpoints: Sequence[Measurement],
+    settings: Settings,
+    by: str | None = None,
+) -> tuple[RunConclusions, tuple[LeftOut, ...]]:
+    """Draw the conclusions about one training run.
+
+    Args:
+        checkpoints: the earliest first.
+
+    Returns:
+        The conclusions, and what took no part in them.
+    """
+    best: list[Best] = []
+    peaks: list[PeakAndLast] = []
+    noise: list[Noise] = []
+    left_out: list[LeftOut] = []
+    curves: dict[str, tuple[Measurement, ...]] = {}
+    for metric in metrics_of(checkpoints):
+        curve, out = taking_part(metric, checkpoints, settings.weights)
+        left_out.extend(out)
+        if not curve:
+            continue
+        best.append(best_of(metric, curve, settings))
+        noise.append(noise_of(metric, curve))
+        if len(curve) > 1:
+            curves[metric] = curve
+            peaks.append(peak_and_last(metric, curve, settings))
+    stop, recommended, decides = None, "", ""
+    if peaks:
+        decides = by if by in curves else _deciding(best, curves)
+        peak = next(each for each in peaks if each.metric == decides)
+        stop = stopping(decides, curves[decides], peak, settings)
+        recommended = stop.best
+    run = RunConclusions(
+        name,
+        tuple(checkpoints),
+        tuple(best),
+        tuple(peaks),
+        stop,
+        decides,
+        recommended,
+        tuple(noise),
+    )
+    return run, tuple(left_out)
+
+
+def _deciding(best: Sequence[Best], curves: Mapping[str, object]) -> str:
+    """The average of several tasks; else the composite or the first metric, one that can be tested.
+
+    A single task that happens to state its errors must not stand for all of them.
+    """
+    usable = [each for each in best if each.metric in curves]
+    if any(each.metric == AVERAGE for each in usable):
+        return AVERAGE
+    testable = [
+        each.metric for each in usable if any(r.p_adjusted is not None for r in each.rivals)
+    ]
+    candidates = testable or [each.metric for each in usable]
+    return METRIC if METRIC in candidates else candidates[0]
+
+
+def _with_averages(groups: Groups) -> tuple[Groups, tuple[str, ...]]:
+    """The runs without a composite with the average of their tasks, and why some have none."""
+    found: Groups = {}
+    reasons: dict[str, None] = {}
+    for name, checkpoints in groups.items():
+        composites = [each.composite for each in checkpoints]
+        if any(made is not None and made.value is not None for made in composites):
+            found[name] = checkpoints
+            continue
+        found[name], reason = with_average(checkpoints)
+        if reason:
+            reasons[f"{name}: {reason}" if name else reason] = None
+    return found, tuple(reasons)
+
+
+def _comparable(groups: Groups) -> Groups:
+    """The runs as they are put side by side: with averages only where all are of the same tasks."""
+    tasks = {
+        tuple(sorted(bench.benchmark for bench in benchmarks_of(each, AVERAGE, {})))
+        for checkpoints in groups.values()
+        for each in checkpoints
+        if each.average is not None
+    }
+    if len(tasks) <= 1:
+        return groups
+    return {
+        name: tuple(replace(each, average=None) for each in checkpoints)
+        for name, checkpoints in groups.items()
+    }
+
+
+def _check_metric(by: str, groups: Groups) -> None:
+    known = metrics_of([each for checkpoints in groups.values() for each in checkpoints])
+    if by not in known:
+        raise CkptbenchError(
+            f"no checkpoint has a metric {by!r} to compare by{nearest(by, known)}",
+            where="--by",
+            remedy=f"Metrics are {', '.join(known)}." if known else "",
+        )
+
+
+def _once_each(
+    measurements: Iterable[Measurement],
+) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
+    """The later of those with one name in one run, and the earlier ones."""
+    last: dict[tuple[str, int | None, str], Measurement] = {}
+    repeated: list[Measurement] = []
+    for each in measurements:
+        key = each.run, each.seq_len, each.name
+        if key in last:
+            repeated.append(last[key])
+        last[key] = each
+    return tuple(last.values()), tuple(repeated)

@@ -1,0 +1,104 @@
+"""Which checkpoints of a run take part in what is concluded of a metric, and which do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..results.measurement import Measurement
+from ..scores.composite import METRIC
+from .compare import AVERAGE, benchmarks_of, protocols_of
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A checkpoint that takes no part in what is concluded of a metric.
+
+    Attributes:
+        name: of the checkpoint.
+        metric: name of the metric.
+        reason: such as `3 of 1,600 samples are errors`.
+    """
+
+    name: str
+    metric: str
+    reason: str
+
+
+def metrics_of(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
+    """The headline metrics that any checkpoint has a value of; the composite or average last.
+
+    Only those of a known direction: of others no value is better than another.
+    """
+    names = {
+        score.metric: None
+        for each in checkpoints
+        for bench in each.primary_benchmarks()
+        for score in bench.scores
+        if score.value is not None and score.higher_is_better is not None
+    }
+    names.pop(METRIC, None)
+    if any(each.composite is not None and each.composite.value is not None for each in checkpoints):
+        names[METRIC] = None
+    if any(each.average is not None for each in checkpoints):
+        names[AVERAGE] = None
+    return tuple(names)
+
+
+def without_direction(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
+    """The headline metrics with a value of which it is not known whether more is better."""
+    return tuple(
+        dict.fromkeys(
+            score.metric
+            for each in checkpoints
+            for bench in each.primary_benchmarks()
+            for score in bench.scores
+            if score.value is not None and score.higher_is_better is None
+        )
+    )
+
+
+def taking_part(
+    metric: str, checkpoints: Sequence[Measurement], weights: Mapping[str, float]
+) -> tuple[tuple[Measurement, ...], tuple[LeftOut, ...]]:
+    """Divide the checkpoints of a run: those that can be put side by side, and the others.
+
+    Left out are checkpoints without a value, with incomplete samples, and under another protocol
+    than most. A source that states no protocol is taken at its word that it is the same.
+
+    Returns:
+        Those taking part, in the order given, and those left out.
+    """
+    reasons = {place: _unusable(metric, each, weights) for place, each in enumerate(checkpoints)}
+    usual: dict[str, str] = {}
+    counted: dict[str, Counter[str]] = {}
+    for place, each in enumerate(checkpoints):
+        if not reasons[place]:
+            for benchmark, protocol in protocols_of(each, metric, weights).items():
+                counted.setdefault(benchmark, Counter())[protocol] += 1
+    for benchmark, protocols in counted.items():
+        usual[benchmark] = protocols.most_common(1)[0][0]
+    for place, each in enumerate(checkpoints):
+        if reasons[place]:
+            continue
+        for benchmark, protocol in protocols_of(each, metric, weights).items():
+            if protocol != usual[benchmark]:
+                reasons[place] = f"its protocol is {protocol}, the others' {usual[benchmark]}"
+    kept = tuple(each for place, each in enumerate(checkpoints) if not reasons[place])
+    out = (
+        LeftOut(each.name, metric, reasons[place])
+        for place, each in enumerate(checkpoints)
+        if reasons[place]
+    )
+    return kept, tuple(out)
+
+
+def _unusable(metric: str, measurement: Measurement, weights: Mapping[str, float]) -> str:
+    for bench in benchmarks_of(measurement, metric, weights):
+        if bench.incomplete:
+            return bench.incomplete
+    score = measurement.score(metric)
+    if score is None:
+        return "not measured"
+    return "" if score.value is not None else score.reason or "it has no value"

@@ -1,0 +1,88 @@
+"""How noisy a metric is from checkpoint to checkpoint, beside its sampling error.
+
+Every step of training moves a score a little, up or down, beside the trend. A metric whose range
+over a run is no larger than that noise cannot order the run's checkpoints, however many samples
+it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import fsum, sqrt
+
+from ..results.measurement import Measurement
+from .compare import standard_error_of, value_of
+from .conclusions import Noise
+
+# Two second differences at least: one alone is a draw with a single degree of freedom.
+FEWEST = 4
+
+
+def noise_of(metric: str, checkpoints: Sequence[Measurement]) -> Noise:
+    """The noise of a metric over a run's checkpoints.
+
+    The signal-to-noise ratio follows Heineman et al. 2025, arXiv 2508.13144: the range of a
+    benchmark's values over the noise between checkpoints.
+
+    Args:
+        checkpoints: the earliest first, at least one, each with a value of the metric.
+    """
+    values = [value_of(metric, each) for each in checkpoints]
+    scores = [score for each in checkpoints if (score := each.score(metric)) is not None]
+    errors = [standard_error_of(score) for score in scores]
+    known = [error for error in errors if error is not None]
+    sampling = None
+    if len(known) == len(checkpoints):
+        sampling = sqrt(fsum(error * error for error in known) / len(known))
+    span = max(values) - min(values)
+    unit, count = scores[0].unit, len(checkpoints)
+    if count < FEWEST:
+        reason = f"{count} checkpoints, {FEWEST} are needed"
+        return Noise(metric, unit, count, None, sampling, span, None, reason)
+    step = step_noise(_places(checkpoints), values)
+    if step <= 1e-12:
+        return Noise(metric, unit, count, 0.0, sampling, span, None, "no step-to-step noise")
+    return Noise(metric, unit, count, step, sampling, span, span / step)
+
+
+def step_noise(places: Sequence[float], values: Sequence[float]) -> float:
+    """The standard deviation of values around a smooth curve, from their second differences.
+
+    Each inner value is compared with the straight line through its two neighbours: with
+    `a = (x[i+1] - x[i]) / (x[i+1] - x[i-1])` and `b = 1 - a`, the residual
+    `a y[i-1] + b y[i+1] - y[i]` has the variance `(a^2 + b^2 + 1) sigma^2` where the curve is
+    straight (Gasser, Sroka, Jennen-Steinmetz 1986, Residual variance and residual pattern in
+    nonlinear regression). A bend of the curve between neighbours adds to it.
+
+    Args:
+        places: `[n]`, rising, such as steps.
+        values: `[n]`, in any unit.
+
+    Returns:
+        In the unit of the values.
+
+    Raises:
+        ValueError: fewer than three values, or places that do not rise.
+    """
+    if len(values) < 3 or len(values) != len(places):
+        raise ValueError("three values and their places are needed")
+    if any(later <= earlier for earlier, later in pairwise(places)):
+        raise ValueError("places must rise")
+    total = 0.0
+    for i in range(1, len(values) - 1):
+        a = (places[i + 1] - places[i]) / (places[i + 1] - places[i - 1])
+        b = 1.0 - a
+        residual = a * values[i - 1] + b * values[i + 1] - values[i]
+        total += residual * residual / (a * a + b * b + 1.0)
+    return sqrt(total / (len(values) - 2))
+
+
+def _places(checkpoints: Sequence[Measurement]) -> list[float]:
+    """Steps, else epochs, where each checkpoint has one of its own; else places in the run."""
+    for known in ([each.step for each in checkpoints], [each.epoch for each in checkpoints]):
+        places = [float(place) for place in known if place is not None]
+        rising = all(x < y for x, y in pairwise(places))
+        if len(places) == len(checkpoints) and rising:
+            return places
+    return [float(place) for place in range(len(checkpoints))]

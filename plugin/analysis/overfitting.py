@@ -1,0 +1,87 @@
+"""The peak of a run against its last checkpoint: has it got worse, and is it overfitting?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..results.measurement import Measurement
+from .compare import Settings, answer, best_by, compare, corrected, gain
+from .conclusions import Answer, PeakAndLast
+from .phrases import difference, evidence, figures, named, sensitivity, superlative, worsened
+
+# The fact that holds the training loss at a checkpoint's step.
+TRAINING_LOSS = "train_loss"
+# At least so much of the loss at the peak must the training loss have fallen: less is noise.
+_FALL = 0.01
+
+
+def peak_and_last(
+    metric: str, checkpoints: Sequence[Measurement], settings: Settings
+) -> PeakAndLast:
+    """Test whether the last checkpoint is worse than the best one.
+
+    The peak is the best of k values, so without any true change it lies above the last by luck
+    alone, and a plain test finds a fall far too often. The choice made k - 1 comparisons, each
+    earlier checkpoint with the last, and kept the largest. So its two-sided p is multiplied by
+    k - 1 (Bonferroni's correction): the chance of finding a fall in a run that has not changed
+    is at most alpha, whatever the checkpoints share.
+
+    `yes` needs that corrected p to be at most alpha and the 95% interval of the fall, which is
+    that of a single comparison, to exclude zero. `no` needs a comparison that could have found a
+    fall (`could_find`) and a fall within the tolerance; without that it is `cannot tell`.
+
+    Args:
+        checkpoints: the earliest first, two or more, each with a value of the metric.
+    """
+    last, peak = checkpoints[-1], best_by(metric, checkpoints)
+    choices = len(checkpoints) - 1
+    best = superlative(metric, checkpoints)
+    if gain(metric, last, peak) >= 0:
+        said = f"{metric} is {best} at the last checkpoint, {named(last)}"
+        if last is not peak:
+            said += f", as at {named(peak)}"
+        return PeakAndLast(metric, peak.name, last.name, None, "no", said, "no")
+    fall = compare(metric, last, peak, settings, choices=choices)
+    p = corrected(fall, choices)
+    fell = answer(fall, p, settings)
+    where = f"its {best}, {named(peak)}"
+    if fall is None:
+        said = f"{metric} at the last, {named(last)}, is not compared with {where}: "
+        said += "they have no sample in common"
+        return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", said)
+    seen = sensitivity(metric, fall, last, peak)
+    if fell == "yes":
+        overfitting, reason = _overfitting(peak, last)
+        said = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
+        said += f" ({evidence(fall, p)}){reason}"
+        return PeakAndLast(metric, peak.name, last.name, fall, fell, said, overfitting, p)
+    if fall.p_value is None:
+        said = f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
+        said += "not tested, no standard error"
+    elif fell == "no":
+        said = f"{metric} has held since {where}: {difference(fall)} at the last, {named(last)}"
+        said += seen
+    else:
+        said = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
+        said += f"{figures(fall, p)}{seen}"
+    overfits: Answer = "no" if fell == "no" else "cannot tell"
+    return PeakAndLast(metric, peak.name, last.name, fall, fell, said, overfits, p)
+
+
+def training_loss(measurement: Measurement) -> float | None:
+    """The training loss that the source states of a checkpoint's step."""
+    value = measurement.facts.get(TRAINING_LOSS)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def _overfitting(peak: Measurement, last: Measurement) -> tuple[Answer, str]:
+    """Of a score that fell: whether the training loss went on falling, and a clause on it."""
+    then, now = training_loss(peak), training_loss(last)
+    if then is None or now is None:
+        return "cannot tell", ""
+    route = f"{then:.4g} to {now:.4g}"
+    if now < then * (1 - _FALL):
+        return "yes", f"; overfitting: the training loss kept falling, {route}"
+    return "no", f"; not overfitting: the training loss did not keep falling, {route}"

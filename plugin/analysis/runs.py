@@ -1,0 +1,208 @@
+"""Several runs side by side: at equal epochs, and each one's best against the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from .._util.holm import holm
+from .._util.names import epoch_key, in_order
+from .._util.text import size
+from ..results.measurement import Measurement
+from .compare import Settings, answer, best_by, clash, compare, corrected
+from .conclusions import RunsCompared
+from .eligibility import metrics_of, taking_part
+from .phrases import evidence, figures, named, sensitivity
+
+EACH_BEST = "each one's best"
+# Comparisons at equal epochs before only the last common epoch is looked at: the paired ones of
+# twenty checkpoints take a second or two, those of ten such runs would take minutes.
+MOST_AT_EPOCHS = 240
+
+Runs = Mapping[str, tuple[Measurement, ...]]
+
+
+def group_runs(measurements: Sequence[Measurement]) -> dict[str, tuple[Measurement, ...]]:
+    """Checkpoints by training run, the earliest first; runs in the order they first appear.
+
+    A run's name with several sequence lengths is several runs, named such as
+    `mlm_v2 (seq_len 1536)`.
+    """
+    lengths: dict[str, set[int | None]] = {}
+    for each in measurements:
+        lengths.setdefault(each.run, set()).add(each.seq_len)
+    groups: dict[str, list[Measurement]] = {}
+    for each in measurements:
+        name = each.run
+        if len(lengths[name]) > 1:
+            length = f"seq_len {each.seq_len if each.seq_len is not None else 'unknown'}"
+            name = f"{name} ({length})" if name else length
+        groups.setdefault(name, []).append(each)
+    return {name: in_order(held) for name, held in groups.items()}
+
+
+def compare_runs(runs: Runs, settings: Settings) -> tuple[RunsCompared, ...]:
+    """Put each pair of runs side by side in each metric that both have.
+
+    - At equal epochs (equal steps where epochs are not known): Holm's correction over the epochs
+      of the pair. With very many comparisons, only the last epoch that both have.
+    - Each one's best against the other's: the one ahead was chosen among the checkpoints of its
+      run, so the p is multiplied by their number; then Holm's correction over the pairs of runs.
+      The chance of telling apart any two runs whose best are equally good stays at most alpha.
+
+    Tests are two-sided and paired by sample where both hold samples.
+    """
+    compared: list[RunsCompared] = []
+    metrics = metrics_of([each for held in runs.values() for each in held])
+    every_epoch = at_every_epoch(runs)
+    for metric in metrics:
+        held = {name: taking_part(metric, each, settings.weights)[0] for name, each in runs.items()}
+        pairs = [
+            _Pair(metric, left, right, held[left], held[right])
+            for left, right in combinations(held, 2)
+            if held[left] and held[right]
+        ]
+        for pair in pairs:
+            compared.extend(_at_epochs(pair, settings, every_epoch))
+        compared.extend(_best_against_best(pairs, settings))
+    return tuple(compared)
+
+
+def at_every_epoch(runs: Runs) -> bool:
+    """Whether `compare_runs` looks at every epoch that two runs have in common."""
+    common = 0
+    for pair in combinations(runs.values(), 2):
+        left, right = _places(*pair)
+        common += len(left.keys() & right.keys())
+    metrics = metrics_of([each for held in runs.values() for each in held])
+    return common * len(metrics) <= MOST_AT_EPOCHS
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two runs in one metric, the earliest checkpoint of each first."""
+
+    metric: str
+    left: str
+    right: str
+    ours: tuple[Measurement, ...]
+    theirs: tuple[Measurement, ...]
+
+
+def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCompared]:
+    """Nothing for two single checkpoints: the best against the best says the same."""
+    if len(pair.ours) == len(pair.theirs) == 1:
+        return
+    ours, theirs = _places(pair.ours, pair.theirs)
+    common = [key for key in ours if key in theirs]
+    chosen = common if every else common[-1:]
+    found = [
+        (
+            key,
+            compare(pair.metric, ours[key], theirs[key], settings, choices=len(chosen)),
+        )
+        for key in chosen
+        if clash(pair.metric, ours[key], theirs[key], settings.weights) is None
+    ]
+    tested = [comparison.p_value for _, comparison in found if comparison is not None]
+    adjusted = iter(holm([p for p in tested if p is not None]))
+    for key, comparison in found:
+        p = None
+        if comparison is not None and comparison.p_value is not None:
+            p = next(adjusted)
+        row = RunsCompared(
+            pair.metric,
+            pair.left,
+            pair.right,
+            key,
+            ours[key].name,
+            theirs[key].name,
+            comparison,
+            "cannot tell",
+            "",
+            p,
+        )
+        yield _decided(row, ours[key], theirs[key], settings)
+
+
+def _best_against_best(pairs: Sequence[_Pair], settings: Settings) -> Iterator[RunsCompared]:
+    rows: list[tuple[RunsCompared, Measurement, Measurement]] = []
+    for pair in pairs:
+        ours, theirs = best_by(pair.metric, pair.ours), best_by(pair.metric, pair.theirs)
+        # The level of a winner of the larger run: the smallest effect that is sure to be seen.
+        choices = max(len(pair.ours), len(pair.theirs)) * len(pairs)
+        comparison = compare(pair.metric, ours, theirs, settings, choices=choices)
+        ahead = pair.ours if comparison is not None and comparison.improvement > 0 else pair.theirs
+        row = RunsCompared(
+            pair.metric,
+            pair.left,
+            pair.right,
+            EACH_BEST,
+            ours.name,
+            theirs.name,
+            comparison,
+            "cannot tell",
+            "",
+            corrected(comparison, len(ahead)),
+        )
+        rows.append((row, ours, theirs))
+    adjusted = iter(holm([row.p_adjusted for row, _, _ in rows if row.p_adjusted is not None]))
+    for row, ours, theirs in rows:
+        p = None if row.p_adjusted is None else next(adjusted)
+        yield _decided(replace(row, p_adjusted=p), ours, theirs, settings)
+
+
+def _decided(
+    row: RunsCompared, ours: Measurement, theirs: Measurement, settings: Settings
+) -> RunsCompared:
+    """The row with its answer and its sentence."""
+    comparison = row.comparison
+    which = f"{named(ours)} against {named(theirs)}"
+    if comparison is None:
+        protocols = clash(row.metric, ours, theirs, settings.weights)
+        why = (
+            f"{protocols[0]} and {protocols[1]} are two different measurements"
+            if protocols
+            else "they have no sample in common"
+        )
+        said = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
+        return replace(row, detail=said)
+    differ = answer(comparison, row.p_adjusted, settings)
+    at = f"{row.at}, {which}"
+    seen = sensitivity(row.metric, comparison, ours, theirs)
+    if differ == "yes":
+        ahead = comparison.improvement > 0
+        first, second = (row.left, row.right) if ahead else (row.right, row.left)
+        by = size(comparison.difference, comparison.unit)
+        said = f"{first} beats {second} by {by} in {row.metric}, {at} "
+        said += f"({evidence(comparison, row.p_adjusted)})"
+    elif comparison.p_value is None:
+        said = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
+        said += figures(comparison, row.p_adjusted)
+    elif differ == "no":
+        said = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
+        said += f"{figures(comparison, row.p_adjusted)}{seen}"
+    else:
+        said = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
+        said += f"{figures(comparison, row.p_adjusted)}{seen}"
+    return replace(row, differ=differ, detail=said)
+
+
+def _places(
+    ours: Sequence[Measurement], theirs: Sequence[Measurement]
+) -> tuple[dict[str, Measurement], dict[str, Measurement]]:
+    """Checkpoints by place, `epoch 3` or else `step 400`; of several at one place the last."""
+    everyone = [*ours, *theirs]
+    if all(each.epoch is not None for each in everyone):
+        return _by_epoch(ours), _by_epoch(theirs)
+    if all(each.step is not None for each in everyone):
+        return (
+            {f"step {each.step}": each for each in ours},
+            {f"step {each.step}": each for each in theirs},
+        )
+    return {}, {}
+
+
+def _by_epoch(checkpoints: Sequence[Measurement]) -> dict[str, Measurement]:
+    return {f"epoch {epoch_key(each):g}": each for each in checkpoints}

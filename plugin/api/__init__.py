@@ -1,0 +1,1 @@
+"""What benchmarks, fixtures and engines agree on: samples, requests, protocols, engines."""

@@ -1,0 +1,134 @@
+"""`@samples`: what makes a test function a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from .._util.errors import CkptbenchError
+from ..scores.score import Reducer
+from .protocol import Protocol
+from .requests import Sample
+
+if TYPE_CHECKING:
+    from ..config.options import Options
+
+F = TypeVar("F", bound=Callable[..., object])
+Dataset = Iterable[Sample] | Callable[["Options"], Iterable[Sample] | None]
+ATTRIBUTE = "__ckptbench__"
+
+
+class Miss(AssertionError):
+    """Raised by a benchmark function when the model answered, wrongly.
+
+    A failed `assert` of the function itself means the same. Any other exception is an error:
+    no valid answer was obtained, and the run is incomplete.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark function was decorated with.
+
+    Attributes:
+        name: such as `real`; the part of its protocols' names before the slash.
+        dataset: the samples, or a function of the options that loads them.
+        protocols: the ways they are asked; the first one's scores are gated.
+        on_request: further ways, asked only when `--protocol` names them.
+        score: folds the outcomes of a sample's trials.
+        limits_itself: whether the dataset has obeyed `--limit` already.
+        configured_as: the name that a configuration file has its settings under; empty when that
+            is its own.
+        settings: what else decides what is measured, by the names of `gate.identity`.
+    """
+
+    name: str
+    dataset: Dataset
+    protocols: tuple[Protocol, ...]
+    score: Reducer
+    on_request: tuple[Protocol, ...] = ()
+    limits_itself: bool = False
+    configured_as: str = ""
+    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+
+    def load(self, options: Options) -> Sequence[Sample] | None:
+        """The samples of a session, in the dataset's order; None when it is not to be asked."""
+        rows = self.dataset(options) if callable(self.dataset) else self.dataset
+        return rows if rows is None or isinstance(rows, Sequence) else tuple(rows)
+
+
+def samples(
+    dataset: Dataset,
+    *,
+    protocol: Protocol | Sequence[Protocol],
+    score: Reducer,
+    on_request: Sequence[Protocol] = (),
+    limits_itself: bool = False,
+) -> Callable[[F], F]:
+    """Make a test function a benchmark: one item for every sample of a dataset.
+
+    The function is called with what it names: `sample`, `response` (what the protocol read from
+    the engine's answer), `k` (then once for each k of the score), and any session-scoped fixture.
+    It returns when the answer is right and raises `Miss`, or fails an `assert`, when it is wrong.
+
+    Args:
+        dataset: samples, or a function that loads them given the session's `Options`. It may give
+            None: the benchmark is left out of the session.
+        protocol: how they are asked; several are asked side by side, and the first is gated.
+        score: how outcomes become scores, such as `top_k(1, 5)`.
+        on_request: further protocols, asked only when `--protocol` names them.
+        limits_itself: whether `dataset` obeys `--limit`; otherwise its first samples are asked.
+
+    Raises:
+        CkptbenchError: no protocol, or protocols of different benchmarks.
+    """
+    protocols = (protocol,) if isinstance(protocol, Protocol) else tuple(protocol)
+    names = {p.benchmark for p in (*protocols, *on_request)}
+    if len(names) != 1:
+        raise CkptbenchError(
+            "a benchmark needs one or more protocols whose names start alike",
+            where="@samples",
+            remedy=f"got {[p.name for p in protocols]}; name them BENCHMARK/WAY",
+        )
+
+    def decorate(function: F) -> F:
+        benchmark = Benchmark(
+            protocols[0].benchmark, dataset, protocols, score, tuple(on_request), limits_itself
+        )
+        setattr(function, ATTRIBUTE, benchmark)
+        return function
+
+    return decorate
+
+
+def benchmark_family(load: Callable[[Options], Iterable[Benchmark]]) -> Callable[[F], F]:
+    """Make a test function several benchmarks, which are known only once options are read.
+
+    Args:
+        load: gives the session's benchmarks; none, and the function is left out.
+    """
+
+    def decorate(function: F) -> F:
+        setattr(function, ATTRIBUTE, Family(load))
+        return function
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What `@benchmark_family` decorates a function with."""
+
+    load: Callable[[Options], Iterable[Benchmark]]
+
+
+def is_benchmark(function: object) -> bool:
+    """Whether a function was decorated."""
+    return isinstance(getattr(function, ATTRIBUTE, None), Benchmark | Family)
+
+
+def benchmarks_of(function: object, options: Options) -> Iterable[Benchmark]:
+    """The benchmarks that a decorated function is."""
+    found = getattr(function, ATTRIBUTE, None)
+    return found.load(options) if isinstance(found, Family) else (found,)  # type: ignore[return-value]

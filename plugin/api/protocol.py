@@ -1,0 +1,95 @@
+"""A protocol: how one benchmark is asked and read. Its name travels with every score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .requests import Request, Response, Sample
+
+if TYPE_CHECKING:
+    from ..gate.baseline_values import Scalar
+    from ..scores.score import Reducer
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What the session decided that a request depends on.
+
+    Attributes:
+        top: the largest K of the score: at least so many candidates are needed.
+        trial: which of the trials of a sample this is, from 0.
+        seed: seed of the session.
+        temperature: of sampling; 0 is greedy.
+        top_p: share of the probability that is sampled from.
+        max_tokens: tokens of a generated answer at most.
+    """
+
+    top: int = 1
+    trial: int = 0
+    seed: int = 0
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 512
+
+
+def as_it_is(sample: Sample, response: Response) -> Response:
+    """The reading of most protocols: the engine's response is the benchmark's."""
+    return response
+
+
+def every_sample(sample: Sample) -> bool:
+    """The scope of most protocols."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """One way to ask a benchmark's samples.
+
+    Attributes:
+        name: `BENCHMARK/WAY`, such as `real/whole-word`. Two scores are comparable only when
+            their protocols have the same name.
+        ask: makes the request of a sample.
+        read: turns the engine's stored response into what the benchmark function judges. It is
+            pure: reading again needs no model.
+        covers: whether the protocol can ask this sample at all (a row may lack a field).
+        execute: makes what the `sandbox` fixture judges of a sample, its response and the number
+            of the trial; for benchmark functions that take `execution`.
+        own_limits: limits of a program that the samples bring along, as settings of the result
+            (`exec_timeout_s`, `exec_memory_mb`); None where the session's hold.
+        score: how its outcomes become scores, where that is not as the benchmark says.
+        answer: the right answer's text as the model is scored on it, where responses hold its
+            log probability: its bits per byte are then a metric beside the share.
+        revision: raised when requests or responses come to mean something else under the same
+            name. Stored responses of another revision are not reused, and a baseline that
+            records another one is not comparable.
+    """
+
+    name: str
+    ask: Callable[[Sample, Asking], Request]
+    read: Callable[[Sample, Response], Response] = as_it_is
+    covers: Callable[[Sample], bool] = every_sample
+    execute: Callable[[Sample, Any, int], Any] | None = None
+    own_limits: Callable[[Sample], Mapping[str, Scalar]] | None = None
+    score: Reducer | None = None
+    answer: Callable[[Sample], str] | None = None
+    revision: int = 1
+
+    def folding(self, usual: Reducer) -> Reducer:
+        """What makes scores of its outcomes, where the benchmark's own reducer is `usual`."""
+        from ..scores.reducers import with_bits_per_byte
+
+        reducer = self.score or usual
+        return reducer if self.answer is None else with_bits_per_byte(reducer)
+
+    @property
+    def benchmark(self) -> str:
+        """The part of the name before the slash."""
+        return self.name.partition("/")[0]
+
+    @property
+    def way(self) -> str:
+        """The part of the name after the slash."""
+        return self.name.partition("/")[2]

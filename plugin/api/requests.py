@@ -1,0 +1,300 @@
+"""What is asked and what is answered: samples, requests and responses.
+
+All of these are frozen values without torch or any tokenizer in them. A sample is data with a
+known answer; a protocol turns it into a request; an engine answers the request with a response.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .._util.errors import CkptbenchError
+from .._util.rounding import rounded
+
+JSON = Any
+
+# `json.dumps` would make an encoder for each call, which costs as much as the encoding.
+_CANONICAL = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+)
+
+
+def content_hash(value: JSON) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question with a known answer.
+
+    Attributes:
+        id: unique within its dataset, of `[A-Za-z0-9_./-]`; it becomes the item's id.
+        fields: the question and its answer as JSON values, named as in the dataset.
+        cluster: samples cut from one source text share it; they are not independent.
+        hash: the content hash of `fields`: the same question in another file is the same sample.
+    """
+
+    id: str
+    fields: Mapping[str, JSON]
+    cluster: str = ""
+    hash: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.hash:
+            try:
+                object.__setattr__(self, "hash", content_hash(self.fields))
+            except (TypeError, ValueError) as error:
+                raise CkptbenchError(
+                    f"a field is no JSON value: {error}", where=f"sample {self.id!r}"
+                ) from None
+        if not self.cluster:
+            object.__setattr__(self, "cluster", self.hash)
+
+    def __getitem__(self, name: str) -> JSON:
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True)
+class FillMask:
+    """Ask a masked language model for the word that stands at a place in a text.
+
+    Attributes:
+        text: the whole text, unmasked; the engine cuts its window from it.
+        span: characters `[start, end)` of `text` that are masked.
+        word: the answer. It decides the number of masks and is looked up among the candidates.
+        masks: "word": one mask for each subword token that `word` has in `text`; "single": one
+            mask always.
+        keep: characters `[start, end)` that the window must hold too, or None. When no window
+            of the model's sequence length holds both, the response is `Skipped`.
+        window_chars: None: the longest token window that fits the sequence length. A number:
+            this many characters on each side for each 512 tokens of sequence length.
+        top: how many candidates the response holds, best first.
+        beam: width of the left-to-right search over the masks; 1 is greedy.
+        options: when given, these words are scored at the place instead of searching, each with
+            as many masks as it has tokens; the candidates are the options, best first.
+        likelihood: whether the response holds the log probability of `word` too: forced through
+            its own tokens from left to right, in as many masks. Not with one mask for any word.
+    """
+
+    text: str
+    span: tuple[int, int]
+    word: str
+    masks: Literal["word", "single"] = "word"
+    keep: tuple[int, int] | None = None
+    window_chars: int | None = None
+    top: int = 5
+    beam: int = 10
+    options: tuple[str, ...] = ()
+    likelihood: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The answer to a `FillMask`.
+
+    Attributes:
+        candidates: the words found, best first, without subword markers. What spells one word in
+            several ways is one of them; with one mask for any word each entry is its own.
+        logprobs: natural-log probability of each candidate, summed over its masks.
+        rank: place of the asked word among the candidates, from 1, compared by spelling, of which
+            it is a part whether it continues the word before; None when it is not there.
+        masks: how many masks the word was given.
+        answer_logprob: natural-log probability of the asked word, of an option with what follows
+            it, summed over its masks and rounded (see `rounding`); None when it was not asked for
+            or is no finite number.
+    """
+
+    candidates: tuple[str, ...]
+    logprobs: tuple[float, ...]
+    rank: int | None
+    masks: int
+    answer_logprob: float | None = None
+
+    def within(self, k: int) -> bool:
+        """Whether the asked word is among the first k candidates."""
+        return self.rank is not None and self.rank <= k
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns that a checkpoint's own chat template makes one text of.
+
+    Attributes:
+        turns: role (`system`, `user` or `assistant`) and content of each, in order.
+        opens_answer: whether the text ends where the assistant's next turn begins. Otherwise the
+            last turn is the beginning of an answer, which is left open.
+        template: which of several templates of a tokenizer; empty for its only or default one.
+    """
+
+    turns: tuple[tuple[str, str], ...]
+    opens_answer: bool = True
+    template: str = ""
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The turns as chat templates and servers take them."""
+        return [{"role": role, "content": content} for role, content in self.turns]
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Ask a causal language model to continue a text.
+
+    Attributes:
+        prompt: what the model continues; with `chat`, what the user says to it.
+        stop: the text ends before the first of these that appears in it.
+        max_tokens: tokens generated at most.
+        temperature: 0 is greedy.
+        top_p: share of the probability that is sampled from, 1.0 for all of it.
+        seed: of this answer alone: it does not depend on what it is batched with.
+        chat: whether the prompt goes through the tokenizer's chat template.
+        cut_prompt: whether the beginning of a prompt that leaves no room for `max_tokens` is cut
+            off; otherwise it gets as many tokens as there is room for.
+        alone: whether the new tokens are decoded by themselves, which with some tokenizers drops
+            a space at their beginning; otherwise they are decoded behind the prompt.
+        conversation: what stands before the prompt, as the chat template writes it; not with
+            `chat`, which is the conversation of a single turn.
+    """
+
+    prompt: str
+    stop: tuple[str, ...] = ()
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    chat: bool = False
+    cut_prompt: bool = False
+    alone: bool = False
+    conversation: Conversation | None = None
+
+    @property
+    def chats(self) -> bool:
+        """Whether it goes through a chat template."""
+        return self.chat or self.conversation is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The answer to a `Generate`.
+
+    Attributes:
+        text: without the prompt, special tokens and the stop string.
+        tokens: how many were generated.
+        finish: `stop` at a stop string, `eos` by the model's own end, `length` at `max_tokens`.
+        null: whether a server gave `null` instead of a text; the text is empty then.
+    """
+
+    text: str
+    tokens: int
+    finish: Literal["stop", "eos", "length"]
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogLikelihood:
+    """Ask a causal language model how likely a continuation is.
+
+    Attributes:
+        context: what stands before; it may be empty.
+        continuation: what is scored. Both are tokenized together and split after the context.
+        conversation: what stands before the context, as the chat template writes it.
+    """
+
+    context: str
+    continuation: str
+    conversation: Conversation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLikelihoodRolling:
+    """Ask a causal language model how likely a whole text is, however long.
+
+    Attributes:
+        text: what is scored, from its first token on. A text longer than the model reads is cut
+            into windows in which each token is scored once, with as much before it as fits.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Ask several things of one sample, such as how likely each of its choices is.
+
+    Attributes:
+        parts: what is asked; all of it is answered, or the sample has no answer.
+    """
+
+    parts: tuple[Generate | LogLikelihood | LogLikelihoodRolling, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """The answer to a `LogLikelihood` or a `LogLikelihoodRolling`.
+
+    Attributes:
+        logprob: natural-log probability of the continuation, summed over its tokens.
+        greedy: whether each of its tokens is the model's first choice; always False for a
+            rolling one, where it is not looked at.
+        tokens: how many tokens it has.
+    """
+
+    logprob: float
+    greedy: bool
+    tokens: int
+
+    @property
+    def answer_logprob(self) -> float | None:
+        """`logprob` as metrics of single answers take it, rounded; None when it is not finite."""
+        return rounded(self.logprob, self.tokens)
+
+    def within(self, k: int) -> bool:
+        """Whether the continuation is the model's first choice; further places are not known.
+
+        Raises:
+            ValueError: k is not 1.
+        """
+        if k != 1:
+            raise ValueError(f"a likelihood tells of the first choice only, not of the first {k}")
+        return self.greedy
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The sample cannot be asked by the protocol's own rule; it is counted apart.
+
+    Attributes:
+        reason: a short name such as `first_mention_out_of_window`.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No valid answer was obtained. Never a miss: it makes the run incomplete.
+
+    Attributes:
+        reason: one line a person can act on.
+        detail: the traceback or the server's words, for the log.
+    """
+
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralAnswers:
+    """The answers to a `Several`, in the order of its parts."""
+
+    parts: tuple[Generated | Likelihood, ...]
+
+
+Request = FillMask | Generate | LogLikelihood | LogLikelihoodRolling | Several
+Answer = Filled | Generated | Likelihood | SeveralAnswers | Skipped
+Response = Answer | Failed

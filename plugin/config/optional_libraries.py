@@ -1,0 +1,26 @@
+"""Whether the reports that were asked for can be made, before hours of asking rather than after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+
+from .._util.errors import CkptbenchError
+
+NEEDS: Mapping[str, Sequence[str]] = {"html": ("jinja2", "matplotlib"), "plots": ("matplotlib",)}
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Look for the libraries of the formats; nothing is imported.
+
+    Raises:
+        CkptbenchError: one is not installed.
+    """
+    for name in formats:
+        for library in NEEDS.get(name, ()):
+            if find_spec(library) is None:
+                raise CkptbenchError(
+                    f"{name} needs {library}, which is not installed",
+                    where="--report",
+                    remedy="pip install 'ckptbench[report]'",
+                )

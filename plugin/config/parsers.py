@@ -1,0 +1,363 @@
+"""Reads the values of options: each parser makes a value of a text, or says what it expected."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .._util.errors import nearest
+
+GATES = ("regress", "strict", "off")
+DEVICES = "auto, cpu, cuda or cuda:N"
+DTYPES = ("auto", "fp32", "bf16", "fp16")
+REPORT_FORMATS = ("html", "md", "plots")
+
+
+def _expected(what: str, text: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
+
+
+def positive_int(text: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise _expected("a whole number of at least 1", text) from None
+    if number < 1:
+        raise _expected("a whole number of at least 1", text)
+    return number
+
+
+def positive_int_or_auto(text: str) -> int | None:
+    """A whole number of at least 1; None for `auto`."""
+    if text == "auto":
+        return None
+    try:
+        return positive_int(text)
+    except argparse.ArgumentTypeError:
+        raise _expected("'auto' or a whole number of at least 1", text) from None
+
+
+def seed(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isdecimal():
+        raise _expected("a whole number of at least 0", text)
+    return int(text)
+
+
+def rows(text: str) -> int:
+    """A whole number of at least 1; 0 for `auto`."""
+    return positive_int_or_auto(text) or 0
+
+
+def whole_number(text: str) -> int:
+    """A whole number of at least 0."""
+    return seed(text)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """One name or several, separated by commas."""
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found:
+        raise _expected("a name, or several separated by commas", text)
+    return found
+
+
+def text(given: str) -> str:
+    """Any text but an empty one."""
+    if not given.strip():
+        raise _expected("a text", given)
+    return given
+
+
+def true_or_false(text: str) -> bool:
+    """`true` or `false`, spelled in one of lm-eval's ways."""
+    word = text.lower()
+    if word not in ("true", "1", "yes", "false", "0", "no"):
+        raise _expected("true or false", text)
+    return word in ("true", "1", "yes")
+
+
+def chat_template(text: str) -> bool | str:
+    """`true`, `false`, or the name of a chat template.
+
+    An option that may stand alone takes a file behind it for its name, so a path is refused.
+    """
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if not text or "/" in text or "::" in text or text.endswith(".py"):
+        raise argparse.ArgumentTypeError(
+            f"expected the name of a chat template, got {text!r}; write "
+            "--apply-chat-template=true before a path"
+        )
+    return text
+
+
+def limit(text: str) -> int | float:
+    """A number of samples (200) or a share of them (0.2)."""
+    what = "a number of samples such as 200, or a share between 0 and 1 such as 0.2"
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected(what, text) from None
+    if not number > 0 or not math.isfinite(number):
+        raise _expected(what, text)
+    if number >= 1:
+        if number != int(number):
+            raise _expected(what, text)
+        return int(number)
+    return number
+
+
+def probability(text: str) -> float:
+    """A number between 0 and 1, both excluded."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number between 0 and 1", text) from None
+    if not 0 < number < 1:
+        raise _expected("a number between 0 and 1", text)
+    return number
+
+
+def share(text: str) -> float:
+    """A number above 0 and at most 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number above 0 and at most 1", text) from None
+    if not 0 < number <= 1:
+        raise _expected("a number above 0 and at most 1", text)
+    return number
+
+
+def temperature(text: str) -> float:
+    """A finite number of at least 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number of at least 0", text) from None
+    if not 0 <= number < math.inf:
+        raise _expected("a number of at least 0", text)
+    return number
+
+
+def exec_timeout(text: str) -> float:
+    """Seconds above 0, an hour at most."""
+    what = "seconds above 0 and at most 3600"
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected(what, text) from None
+    if not 0 < number <= 3600:
+        raise _expected(what, text)
+    return number
+
+
+EXEC_MEMORY_MB = 512
+"""MiB that a generated program may use, unless the option or the dataset says otherwise."""
+
+_MIB = {"M": 1, "G": 1024}
+
+
+def exec_memory(text: str) -> int:
+    """`512M` or `4G` as MiB, 16 at least."""
+    what = "memory such as 512M or 4G, 16M at least"
+    number, unit = text[:-1], text[-1:].upper()
+    try:
+        size = float(number) * _MIB[unit]
+    except (ValueError, KeyError):
+        raise _expected(what, text) from None
+    if not 16 <= size < 2**30 or size != int(size):
+        raise _expected(what, text)
+    return int(size)
+
+
+def exec_libraries(text: str) -> tuple[str, ...]:
+    """Installed packages, separated by commas, each once and in order of the alphabet.
+
+    Raises:
+        argparse.ArgumentTypeError: one is not installed, or is no name of a package.
+    """
+    found = tuple(sorted(set(names(text))))
+    for name in found:
+        if not name.isidentifier():
+            raise _expected("names of packages as they are imported, such as numpy,pandas", text)
+        if name in sys.stdlib_module_names:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} belongs to Python, programs may always import it: leave it out"
+            )
+        if importlib.util.find_spec(name) is None:
+            raise argparse.ArgumentTypeError(
+                f"no package {name!r} is installed: pip install it, or leave it out"
+            )
+    return found
+
+
+def contest_tests(text: str) -> str:
+    """`public`, `all`, or `sample:N`."""
+    head, colon, number = text.partition(":")
+    if text in ("public", "all") or (
+        head == "sample" and colon and number.isdecimal() and int(number) > 0
+    ):
+        return text
+    raise _expected("public, all, or sample:N such as sample:10", text)
+
+
+def report_formats(text: str) -> tuple[str, ...]:
+    """`html,md` as formats of reports, each once."""
+    formats = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    what = f"formats of {', '.join(REPORT_FORMATS)}, such as html,md"
+    for name in formats:
+        if name not in REPORT_FORMATS:
+            hint = nearest(name, REPORT_FORMATS)
+            raise argparse.ArgumentTypeError(f"expected {what}, got {name!r}{hint}")
+    if not formats:
+        raise _expected(what, text)
+    return formats
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A parser for one of a few words."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise _expected("one of " + ", ".join(choices), text)
+        return text
+
+    return parse
+
+
+def device(text: str) -> str:
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+    head, colon, number = text.partition(":")
+    if head not in ("auto", "cpu", "cuda") or (
+        colon and (head != "cuda" or not number.isdecimal())
+    ):
+        raise _expected(DEVICES, text)
+    return text
+
+
+def _pairs(text: str, what: str) -> list[tuple[str, str]]:
+    pairs, begun = [], ""
+    for part in text.split(","):
+        if "=" not in part:  # a metric's name may hold a comma: `gsm8k exact_match,strict-match`
+            begun += f"{part},"
+            continue
+        name, _, value = f"{begun}{part}".strip().rpartition("=")
+        begun = ""
+        if not name or not value:
+            raise _expected(what, text)
+        pairs.append((name, value))
+    if begun:
+        raise _expected(what, text)
+    return pairs
+
+
+def tolerances(text: str) -> dict[str, float]:
+    """`real@1=1.0,pass@1=2.0` in percentage points as fractions by metric.
+
+    A bare number is for every metric. Of a metric that is no share the number is in its own unit.
+    """
+    what = "METRIC=POINTS[,...] such as real@1=1.0, or one number of percentage points for all"
+    try:
+        pairs = [("*", text)] if "=" not in text else _pairs(text, what)
+        allowed = {name: float(value) / 100 for name, value in pairs}
+    except ValueError:
+        raise _expected(what, text) from None
+    if any(not 0 <= value <= 1 for value in allowed.values()):
+        raise _expected(what, text)
+    return allowed
+
+
+def percentage_points(text: str) -> float:
+    """`5` in percentage points as the fraction 0.05."""
+    what = "percentage points above 0 up to 100, such as 5"
+    try:
+        value = float(text)
+    except ValueError:
+        raise _expected(what, text) from None
+    if not 0 < value <= 100:
+        raise _expected(what, text)
+    return value / 100
+
+
+def settings_names(text: str) -> tuple[str, ...]:
+    """`temperature,max-tokens` as names of settings."""
+    return tuple(name.replace("-", "_") for name in names(text))
+
+
+def ks(text: str) -> dict[str, tuple[int, ...]]:
+    """`real=1,5,10` as the values of k by benchmark."""
+    benchmark, equals, numbers = text.partition("=")
+    what = "BENCH=K[,K...] such as real=1,5,10"
+    if not equals or not benchmark:
+        raise _expected(what, text)
+    try:
+        values = sorted({positive_int(number.strip()) for number in numbers.split(",")})
+    except argparse.ArgumentTypeError:
+        raise _expected(what, text) from None
+    return {benchmark: tuple(values)}
+
+
+def protocols(text: str) -> dict[str, tuple[str, ...]]:
+    """`real=real/origin,real/whole-word` as protocol names by benchmark."""
+    benchmark, equals, names = text.partition("=")
+    chosen = tuple(name.strip() for name in names.split(",") if name.strip())
+    if not equals or not benchmark or not chosen:
+        raise _expected("BENCH=PROTOCOL[,PROTOCOL...] such as real=real/origin", text)
+    return {benchmark: tuple(n if "/" in n else f"{benchmark}/{n}" for n in chosen)}
+
+
+def checkpoint_spec(text: str) -> str:
+    """What names a checkpoint. An address with a login is refused: names are shown and stored."""
+    if text.lower().startswith(("http://", "https://")) and re.search(r"[@?#]", text):
+        raise argparse.ArgumentTypeError(
+            "expected an address without a login or a query, which would be shown and stored; "
+            "set OPENAI_API_KEY or give --header"
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header for a server. Its value is a secret, and is not shown with it."""
+
+    name: str
+    value: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.name}: ***"
+
+
+def header(text: str) -> Header:
+    """`Name: value`."""
+    name, colon, value = text.partition(":")
+    if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name.strip()):
+        raise argparse.ArgumentTypeError("expected 'Name: value' (the text is not shown)")
+    if not value.strip() or not value.isascii() or not value.isprintable():
+        raise argparse.ArgumentTypeError(f"expected a value of plain characters for {name!r}")
+    return Header(name.strip(), value.strip())
+
+
+def seconds(text: str) -> float:
+    """A number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise _expected("a number of seconds above 0", text) from None
+    if not 0 < number < math.inf:
+        raise _expected("a number of seconds above 0", text)
+    return number
+
+
+def run_id(text: str) -> str:
+    """A folder name."""
+    if not text or text in (".", "..") or "/" in text or "\\" in text or "\0" in text:
+        raise _expected("a folder name without slashes", text)
+    return text

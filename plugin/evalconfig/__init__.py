@@ -1,1 +1,0 @@
-"""One file that says which benchmarks run, with what settings: `--eval-config`."""

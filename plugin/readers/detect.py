@@ -1,0 +1,192 @@
+"""Which reader a path is for, and which of a folder's results is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from .._util.errors import CkptbenchError
+from .._util.names import in_order
+from ..gate.baseline_values import FORMAT as BASELINE_FORMAT
+from ..gate.baseline_values import OLDER_FORMATS
+from ..results.store import FILE_NAME as STORE
+from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
+from .baseline_results import read_baseline
+from .csv_table import read_table
+from .eval_results import ENDING, read_eval_results
+from .lm_eval import read_lm_eval_file, stamp_of
+from .numbers import read_evalplus, read_numbers_file
+from .reported import read_object
+from .result import Result, SampleRow
+from .run import SUMMARY, read_run
+
+_ACCEPTED = (
+    "Give a run's folder (or the folder of runs), lm-eval's results_*.json or its folder, "
+    "*_eval_results.json or their folder, a baseline, a CSV of checkpoints, or a JSON of numbers."
+)
+
+
+def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
+    """Read results, whatever made them. Of a folder of runs, the newest is taken.
+
+    Args:
+        n: samples where a CSV states none: by run, by sequence length, `lambada`, or `*`.
+
+    Raises:
+        CkptbenchError: the path holds nothing that can be read; it says what is accepted.
+    """
+    if path.is_dir():
+        return _folder(path)
+    if not path.exists():
+        raise CkptbenchError("there is no such file or folder", where=str(path), remedy=_ACCEPTED)
+    if path.suffix.lower() == ".csv":
+        return read_table(path, n)
+    return _file(path)
+
+
+def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tuple[Result, ...]:
+    """Read several; files `*_eval_results.json` of one folder are one result.
+
+    Args:
+        n: as in `read`, for the tables among them.
+
+    Raises:
+        CkptbenchError: as in `read`; or the same result is given twice.
+    """
+    results: list[Result] = []
+    siblings: dict[Path, list[Path]] = {}
+    for path in paths:
+        if path.name.endswith(ENDING) and path.is_file() and not _of_evalplus(path):
+            if path.parent not in siblings:
+                results.append(Result(path.parent, "", ()))
+            siblings.setdefault(path.parent, []).append(path)
+        else:
+            results.append(read(path, n=n if path.suffix.lower() == ".csv" else None))
+    if n and not any(result.origin == "table" for result in results):
+        raise CkptbenchError("is for a CSV that states no n", where="--n")
+    whole = [r if r.origin else read_eval_results(siblings[r.path]) for r in results]
+    seen: set[Path] = set()
+    for result in whole:
+        if (place := result.path.resolve()) in seen:
+            raise CkptbenchError("is given twice", where=str(result.path))
+        seen.add(place)
+    return tuple(whole)
+
+
+def _file(path: Path) -> Result:
+    content = read_object(path)
+    if _of_evalplus(path):
+        return read_evalplus(content, path)
+    if path.name.endswith(ENDING):
+        return read_eval_results([path])
+    if "log_history" in content:
+        raise CkptbenchError(
+            "is the state of a training run, which holds no results of benchmarks",
+            where=str(path),
+            remedy=_ACCEPTED,
+        )
+    stated = content.get("format")
+    if stated in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+        return read_run(path.parent)
+    if stated in (BASELINE_FORMAT, *OLDER_FORMATS):
+        return read_baseline(path)
+    if isinstance(stated, str) and stated.startswith("ckptbench."):
+        raise CkptbenchError(f"has the format {stated!r}", where=str(path), remedy=_ACCEPTED)
+    results = content.get("results")
+    if isinstance(results, Mapping):
+        keys = [key for task in results.values() if isinstance(task, Mapping) for key in task]
+        commas = any("," in key for key in keys)
+        return read_lm_eval_file(path) if commas else read_numbers_file(path)
+    if {"coref_samples", "real1", "lambada_top1"} & content.keys():
+        return read_eval_results([path])
+    try:
+        return read_numbers_file(path)
+    except CkptbenchError as error:
+        raise CkptbenchError(error.what, where=error.where, remedy=_ACCEPTED) from None
+
+
+def _folder(folder: Path) -> Result:
+    if (folder / SUMMARY).is_file():
+        return read_run(folder)
+    if (folder / STORE).is_file():
+        raise CkptbenchError(
+            f"is a run that has not ended: it holds no {SUMMARY}",
+            where=str(folder),
+            remedy=f"Continue it with --run-id={folder.name}; what is stored is not asked again.",
+        )
+    if runs := _newest(folder.glob(f"*/{SUMMARY}"), by_name=False):
+        return _chosen(read_run(runs[-1].parent), runs[-1].parent, folder, len(runs), "runs")
+    lm_eval = _newest((*folder.glob("results_*.json"), *folder.glob("*/results_*.json")))
+    if lm_eval:
+        return _checkpoints(folder, lm_eval)
+    if evals := sorted(folder.glob(f"*{ENDING}")):
+        return read_eval_results(evals)
+    if older := [path for path in sorted(folder.glob("*.json")) if _of_lm_eval(path)]:
+        return _checkpoints(folder, older)
+    raise CkptbenchError("holds no results", where=str(folder), remedy=_ACCEPTED)
+
+
+def _of_evalplus(path: Path) -> bool:
+    content = read_object(path)
+    return isinstance(content.get("pass_at_k"), Mapping) and "eval" in content
+
+
+def _of_lm_eval(path: Path) -> bool:
+    """Whether a file has the shape of lm-eval's results, of any version."""
+    try:
+        content = read_object(path)
+    except CkptbenchError:
+        return False
+    config = content.get("config")
+    return isinstance(content.get("results"), Mapping) and isinstance(config, Mapping)
+
+
+def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
+    """The checkpoints of a folder, in the order of their training; of each the newest file.
+
+    Args:
+        files: the newest last.
+    """
+    newest: dict[tuple[str, str], tuple[Path, Result]] = {}
+    for path in files:
+        result = _file(path)
+        (measurement,) = result.measurements
+        newest[measurement.run, measurement.name] = path, result
+    if len(newest) == 1:
+        ((path, result),) = newest.values()
+        return _chosen(result, path, folder, len(files), "files")
+    found = [(path, result.measurements[0], result.notes) for path, result in newest.values()]
+    notes = [note for _, _, notes in found for note in notes]
+    if len(newest) < len(files):
+        notes.append(
+            f"{folder} holds {len(files):,} files of {len(newest):,} checkpoints: the "
+            "newest of each is taken"
+        )
+    measurements = in_order([measurement for _, measurement, _ in found])
+    by_name = {result.measurements[0].name: result for _, result in newest.values()}
+
+    def samples(checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
+        return by_name[checkpoint].samples(checkpoint, benchmark)
+
+    return Result(
+        folder,
+        next(iter(by_name.values())).origin,
+        measurements,
+        samples=samples,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _newest(paths: Iterable[Path], *, by_name: bool = True) -> Sequence[Path]:
+    """The paths, the newest last: by the time in their name, or by when they were written."""
+    if by_name:
+        return sorted(paths, key=lambda path: (stamp_of(path), str(path)))
+    return sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+
+
+def _chosen(result: Result, path: Path, folder: Path, of: int, what: str) -> Result:
+    if of == 1:
+        return result
+    note = f"{folder} holds {of:,} {what}: the newest is taken, {path.relative_to(folder)}"
+    return replace(result, notes=(note, *result.notes))

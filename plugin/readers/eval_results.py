@@ -1,0 +1,105 @@
+"""Files named `*_eval_results.json`: the few numbers of one checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._util.checkpoint_names import epoch_in, step_in
+from .._util.errors import CkptbenchError, nearest
+from .._util.names import natural_key
+from ..analysis.composites import with_composite
+from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..scores.composite import DEFAULT_WEIGHTS
+from .reported import fraction, is_number, read_object, run_of, stated_score
+from .result import Result
+
+ENDING = "_eval_results.json"
+_SCORES = ("real1", "real5", "lambada_top1", "score")
+_NEEDED = ("coref_samples", *_SCORES)
+_KNOWN = (*_NEEDED, "checkpoint", "run", "step", "epoch", "seq_len", "lambada_samples")
+
+
+def read_eval_results(paths: Sequence[Path]) -> Result:
+    """Read the files of one folder, the checkpoints in natural order.
+
+    `coref_samples` is the n of Real@K. That of LAMBADA@1 is not stated, unless by
+    `lambada_samples`, so its differences are not tested.
+
+    Other scalars of a file are facts of its checkpoint.
+
+    Raises:
+        CkptbenchError: a key that is missing stands there mistyped, or a score is no fraction.
+    """
+    read = sorted((_measurement(path) for path in paths), key=lambda m: natural_key(m.name))
+    notes = []
+    parts = [bench for measurement in read for bench in measurement.benchmarks]
+    if any(b.benchmark == "lambada" and not b.scores[0].n for b in parts):
+        notes.append("lambada@1 is stated without its n: its differences are not tested")
+    place = paths[0] if len(paths) == 1 else paths[0].parent
+    return Result(place, "eval-results", tuple(read), notes=tuple(notes))
+
+
+def _measurement(path: Path) -> Measurement:
+    content = read_object(path)
+    _check_keys(content, path)
+    where = str(path)
+    values = {key: fraction(content, key, where) for key in _SCORES}
+    n = _count(content, "coref_samples", where)
+    benchmarks = []
+    if values["real1"] is not None or values["real5"] is not None:
+        scores = (
+            stated_score("real@1", values["real1"], n=n),
+            stated_score("real@5", values["real5"], n=n),
+        )
+        benchmarks.append(BenchmarkMeasurement("real", "", True, scores))
+    if values["lambada_top1"] is not None:
+        lambada = stated_score(
+            "lambada@1", values["lambada_top1"], n=_count(content, "lambada_samples", where)
+        )
+        benchmarks.append(BenchmarkMeasurement("lambada", "", True, (lambada,)))
+    if not benchmarks:
+        raise CkptbenchError("holds no score", where=where)
+    spec = str(content.get("checkpoint") or path.name.removesuffix(ENDING))
+    name = spec.rstrip("/").rpartition("/")[2] or spec
+    facts = {
+        key: value
+        for key, value in content.items()
+        if key not in _KNOWN and isinstance(value, str | int | float | bool)
+    }
+    epoch = content.get("epoch")
+    step = content.get("step")
+    measurement = Measurement(
+        name=name,
+        run=str(content.get("run") or run_of(spec) or path.resolve().parent.name),
+        step=step if isinstance(step, int) else step_in(name),
+        epoch=float(epoch) if is_number(epoch) else epoch_in(name),
+        seq_len=_count(content, "seq_len", where),
+        benchmarks=tuple(benchmarks),
+        source=where,
+        spec=spec,
+        facts=facts,
+        printed_composite=values["score"],
+    )
+    return with_composite(measurement, DEFAULT_WEIGHTS)
+
+
+def _check_keys(content: Mapping[str, Any], path: Path) -> None:
+    missing = [key for key in _NEEDED if key not in content]
+    for key in content:
+        if key not in _KNOWN and (hint := nearest(key, missing)):
+            raise CkptbenchError(
+                f"unknown key {key!r}{hint}",
+                where=str(path),
+                remedy=f"Known are {', '.join(_KNOWN)}.",
+            )
+
+
+def _count(content: Mapping[str, Any], key: str, where: str) -> int | None:
+    value = content.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise CkptbenchError(f"{key!r} is {value!r}, not a whole number from 1", where=where)
+    return value

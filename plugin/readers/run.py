@@ -1,0 +1,333 @@
+"""A run of ours: `summary.json`, and the sample files beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .._util.checkpoint_names import epoch_in, step_in
+from .._util.errors import CkptbenchError
+from ..reports.run_files import safe_name
+from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..results.summary import (
+    OLDER_SUMMARY_FORMATS,
+    SUMMARY_FORMAT,
+    BenchmarkResult,
+    CheckpointResult,
+    Summary,
+)
+from ..scores.aggregate import TrialValue, fold, tabulate
+from ..scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK, value_names
+from ..scores.registry import reducer_of
+from ..scores.score import Reducer, SampleValues
+from .baseline import load
+from .baseline_results import table_of
+from .reported import read_object, run_of
+from .result import Result, SampleRow
+
+SUMMARY = "summary.json"
+# No JSON string holds this: a quotation mark within one is escaped.
+_FIELDS = ', "fields": '
+_REMEDY = "Copy the run's folder again, or continue the run with the same --run-id."
+
+
+def read_run(folder: Path) -> Result:
+    """Read a run's folder.
+
+    The scores are those of `summary.json`. The tables are folded from the sample files again, or
+    taken from the run's baseline file where its reducer is not registered in this process. A table
+    is kept only when it gives the scores that the summary states: otherwise a note names the file,
+    and comparisons are of numbers.
+
+    Raises:
+        CkptbenchError: `summary.json` is missing or is no summary of this version.
+    """
+    summary = read_summary(folder)
+    notes = list(summary.notes)
+    measurements = []
+    for checkpoint in summary.checkpoints:
+        tables: dict[str, SampleValues] = {}
+        planned: dict[str, frozenset[str]] = {}
+        for benchmark in dict.fromkeys(
+            b.benchmark for b in checkpoint.benchmarks if not b.is_group
+        ):
+            found, hashes, told = _tables(folder, checkpoint, benchmark)
+            tables |= found
+            planned |= hashes
+            notes += told
+        measurements.append(_measurement(folder, checkpoint, tables, planned))
+    return Result(
+        folder,
+        "ckptbench",
+        tuple(measurements),
+        summary,
+        partial(sample_rows, folder),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary of a run's folder.
+
+    Raises:
+        CkptbenchError: it is missing, of another version, or not whole.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    path = folder / SUMMARY
+    if not path.is_file():
+        raise CkptbenchError(f"holds no {SUMMARY}", where=str(folder), remedy=_REMEDY)
+    content = read_object(path)
+    stated = content.get("format")
+    if stated not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+        raise CkptbenchError(
+            f"has the format {stated!r}; this version reads {SUMMARY_FORMAT!r}",
+            where=str(path),
+            remedy="Use the ckptbench version that wrote it, or run again.",
+        )
+    try:
+        return TypeAdapter(Summary).validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = " -> ".join(map(str, first["loc"]))
+        raise CkptbenchError(
+            f"is no summary: {first['msg'].lower()}", where=f"{path}: {place}", remedy=_REMEDY
+        ) from None
+
+
+def samples_path(folder: Path, checkpoint: str, benchmark: str) -> Path:
+    """Where a run keeps the lines of one checkpoint in one benchmark."""
+    return folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"
+
+
+def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
+    """The lines of a sample file, one in memory at a time.
+
+    Raises:
+        CkptbenchError: the file is missing, or a line is not whole; names the line.
+    """
+    path = samples_path(folder, checkpoint, benchmark)
+    for number, line in _lines(path):
+        row = _parsed(line, path, number)
+        yield SampleRow(
+            checkpoint=checkpoint,
+            benchmark=benchmark,
+            protocol=row["protocol"],
+            id=row["id"],
+            hash=row["hash"],
+            nodeid=row["nodeid"],
+            trial=row["trial"],
+            status=row["status"],
+            reason=row["reason"],
+            values=row["values"],
+            fields=row["fields"],
+            response=row["response"],
+        )
+
+
+def sample_heads(path: Path) -> Iterator[dict[str, Any]]:
+    """What stands in each line before the sample's fields, which are most of it.
+
+    Raises:
+        CkptbenchError: as `sample_rows`.
+    """
+    for number, line in _lines(path):
+        head, found, tail = line.partition(_FIELDS)
+        if found and not tail.rstrip().endswith("}"):
+            raise _cut_off(path, number)
+        yield _parsed(f"{head}}}" if found else line, path, number)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith("\n"):
+                    raise _cut_off(path, number)
+                yield number, line
+    except FileNotFoundError:
+        raise CkptbenchError("there is no such file", where=str(path), remedy=_REMEDY) from None
+    except UnicodeDecodeError:
+        raise CkptbenchError("is not UTF-8 text", where=str(path), remedy=_REMEDY) from None
+    except OSError as error:
+        raise CkptbenchError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def _parsed(text: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = json.loads(text)
+    except json.JSONDecodeError:
+        raise _cut_off(path, number) from None
+    return row
+
+
+def _cut_off(path: Path, number: int) -> CkptbenchError:
+    return CkptbenchError("the line was cut off", where=f"{path}:{number}", remedy=_REMEDY)
+
+
+def _tables(
+    folder: Path, checkpoint: CheckpointResult, benchmark: str
+) -> tuple[dict[str, SampleValues], dict[str, frozenset[str]], list[str]]:
+    """One benchmark's tables and planned samples by protocol, and notes on missing tables."""
+    path = samples_path(folder, checkpoint.name, benchmark)
+    unpaired = "its scores are compared as numbers"
+    trials: dict[str, list[TrialValue]] = defaultdict(list)
+    names: dict[str, tuple[str, ...]] = {}
+    planned: dict[str, set[str]] = defaultdict(set)
+    try:
+        for head in sample_heads(path):
+            planned[head["protocol"]].add(sys.intern(head["hash"]))
+            if head["status"] not in ("passed", "missed"):
+                continue
+            protocol, values = sys.intern(head["protocol"]), head["values"]
+            names.setdefault(protocol, tuple(values))
+            # The same names come once a checkpoint: one object each serves them all.
+            sample, cluster = sys.intern(head["hash"]), sys.intern(head["cluster"])
+            numbers = tuple(float("nan") if v is None else v for v in values.values())
+            trials[protocol].append(TrialValue(sample, cluster, head["trial"], numbers))
+    except CkptbenchError as error:
+        return {}, {}, [f"{error.where}: {error.what}; {unpaired}"]
+    except KeyError as error:
+        return {}, {}, [f"{path}: a line has no {error}; {unpaired}"]
+    tables, notes = {}, []
+    for result in (b for b in checkpoint.benchmarks if b.benchmark == benchmark):
+        protocol = result.protocol
+        table = _table(trials[protocol], names.get(protocol, ()), result)
+        if table is None:
+            scored = {trial.sample for trial in trials[protocol]}
+            table = _kept_table(folder, checkpoint.name, result, scored)
+        if table is None:
+            told = f"{protocol} is folded in a way of its own, or its samples are not all there"
+            notes.append(f"{path}: {told}; {unpaired}")
+        else:
+            tables[protocol] = table
+    return tables, {name: frozenset(held) for name, held in planned.items()}, notes
+
+
+def _table(
+    trials: list[TrialValue], names: tuple[str, ...], result: BenchmarkResult
+) -> SampleValues | None:
+    """The table that a benchmark's scores were folded from; None when it gives other scores.
+
+    Args:
+        names: of the values of a trial.
+    """
+    metrics = tuple(score.metric for score in result.scores)
+    try:
+        reducer = reducer_of(dict(result.reducer)) if result.reducer else None
+    except CkptbenchError:
+        return None  # registered by a conftest, which is not loaded here
+    reducer = reducer or _reducer(metrics, names or metrics, result.benchmark)
+    if reducer is None:
+        return None
+    try:
+        table = tabulate(trials, reducer, result.benchmark)
+    except ValueError:
+        return None
+    return _checked(table, result)
+
+
+def _kept_table(
+    folder: Path, checkpoint: str, result: BenchmarkResult, scored: set[str]
+) -> SampleValues | None:
+    """The table in the run's own baseline file, which holds the samples' trials reduced already.
+
+    It serves a reducer of one's own: only the process that measured has the conftest that
+    registers it. None when the file is not there or of another session: it must hold the scored
+    samples and give the scores that the summary states.
+
+    Args:
+        scored: hashes of the samples that have an outcome in the sample file.
+    """
+    try:
+        held = load(folder / f"{safe_name(checkpoint)}_baseline.json").find(result.protocol)
+    except CkptbenchError:
+        return None
+    if held is None or set(held.outcomes) != scored:
+        return None
+    return _checked(table_of(held), result)
+
+
+def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
+    """The columns of the metrics that a result shows; None when they give other scores.
+
+    A run may have been asked to show some of its metrics only.
+    """
+    metrics = tuple(score.metric for score in result.scores)
+    if not set(metrics) <= set(table.metrics):
+        return None
+    places = [table.metrics.index(metric) for metric in metrics]
+    table = replace(table, metrics=metrics, values=table.values[:, places])
+    return table if _gives(table, result) else None
+
+
+def _reducer(metrics: tuple[str, ...], names: tuple[str, ...], benchmark: str) -> Reducer | None:
+    """What folds the trials of a run that does not record its reducer, judged by the names."""
+    passes = [re.fullmatch(r"pass@(\d+)", metric) for metric in metrics]
+    if passes and all(passes):
+        return PassAtK(tuple(int(match[1]) for match in passes if match))
+    bits = names[-1:] == ("bits_per_byte",)
+    guesses: list[Reducer] = [FirstChoice(bits), Mean(names[0] if names else None)]
+    found = [re.fullmatch(r".+@(\d+)", name) for name in (names[:-1] if bits else names)]
+    if found and all(found):
+        guesses.append(TopK(tuple(int(match[1]) for match in found if match), bits))
+    if names:
+        guesses.append(Named(tuple(name.removeprefix(f"{benchmark} ") for name in names)))
+    fits = (guess for guess in guesses if value_names(guess, benchmark) == names)
+    return next(fits, None)
+
+
+def _gives(table: SampleValues, result: BenchmarkResult) -> bool:
+    """Whether a table folds to the scores that the summary states."""
+    return all(
+        made.metric == stated.metric
+        and made.n == stated.n
+        and (made.value is None) == (stated.value is None)
+        and abs((made.value or 0.0) - (stated.value or 0.0)) < 1e-9
+        for made, stated in zip(fold(table), result.scores, strict=True)
+    )
+
+
+def _measurement(
+    folder: Path,
+    checkpoint: CheckpointResult,
+    tables: dict[str, SampleValues],
+    planned: dict[str, frozenset[str]],
+) -> Measurement:
+    settings = checkpoint.settings
+    seq_len = settings.get("seq_len")
+    composite = checkpoint.composite
+    return Measurement(
+        name=checkpoint.name,
+        run=checkpoint.run or run_of(checkpoint.spec),
+        step=step_in(checkpoint.name) if checkpoint.step is None else checkpoint.step,
+        epoch=epoch_in(checkpoint.name) if checkpoint.epoch is None else checkpoint.epoch,
+        seq_len=seq_len if isinstance(seq_len, int) else None,
+        benchmarks=tuple(
+            BenchmarkMeasurement(
+                b.benchmark,
+                b.protocol,
+                b.primary,
+                b.scores,
+                tables.get(b.protocol),
+                b.dataset.hash,
+                b.coverage.missing,
+                b.settings,
+                planned.get(b.protocol),
+            )
+            for b in checkpoint.benchmarks
+        ),
+        composite=composite.score if composite else None,
+        weights=composite.weights if composite else {},
+        source=str(folder),
+        spec=checkpoint.spec,
+        fingerprint=checkpoint.fingerprint,
+        facts={**{k: v for k, v in settings.items() if k != "seq_len"}, **checkpoint.facts},
+    )

@@ -1,0 +1,148 @@
+"""A measurement of any origin as a baseline, and the text of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import __version__
+from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import pretty
+from ..gate.baseline_values import (
+    FORMAT,
+    Baseline,
+    BaselineBenchmark,
+    BaselineComposite,
+    BaselineScore,
+    baseline_benchmark,
+)
+from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..scores.intervals import proportion_standard_error
+from ..scores.score import Score
+from .baseline import dump
+from .result import Result
+
+
+def baseline_text(
+    measurement: Measurement, result: Result, protocols: Mapping[str, str] | None = None
+) -> str:
+    """The text of a baseline file.
+
+    It is our own format where every benchmark has a protocol, and otherwise bare numbers by
+    metric, which state none.
+
+    Args:
+        result: what the measurement is one of.
+        protocols: the protocol of a benchmark whose source states none, such as
+            `{"real": "real/whole-word"}`.
+
+    Raises:
+        CkptbenchError: a protocol is given for a benchmark that is not there or has its own, a
+            checkpoint is incomplete, or there is no score.
+    """
+    given = dict(protocols or {})
+    unstated = [b.benchmark for b in measurement.benchmarks if not b.protocol]
+    for name in given:
+        if name not in unstated:
+            raise CkptbenchError(
+                f"no benchmark {name!r} lacks a protocol{nearest(name, unstated)}",
+                where="--protocol",
+                remedy=f"Without one are {', '.join(unstated) or 'none'}.",
+            )
+    for bench in measurement.benchmarks:
+        if bench.incomplete:
+            raise CkptbenchError(
+                f"{bench.protocol} is incomplete: {bench.incomplete}",
+                where=measurement.source,
+                remedy="Continue the run with the same --run-id first.",
+            )
+    if any(name not in given for name in unstated):
+        return pretty(_bare(measurement))
+    return dump(_baseline(measurement, result, given))
+
+
+def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]) -> Baseline:
+    benchmarks = {}
+    for bench in measurement.benchmarks:
+        protocol = bench.protocol or given[bench.benchmark]
+        benchmarks[protocol] = _benchmark(bench, protocol, result.origin)
+    seq_len = {} if measurement.seq_len is None else {"seq_len": measurement.seq_len}
+    summary = result.summary
+    settings: Mapping[str, Any] = {}
+    if summary is not None:
+        settings = next(c.settings for c in summary.checkpoints if c.name == measurement.name)
+    composite = measurement.composite
+    return Baseline(
+        format=FORMAT,
+        checkpoint=measurement.name,
+        fingerprint=measurement.fingerprint,
+        settings=settings or seq_len,
+        created=summary.started if summary is not None else "",
+        ckptbench=__version__,
+        benchmarks=benchmarks,
+        composite=BaselineComposite(measurement.weights, composite.value) if composite else None,
+    )
+
+
+def _benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
+    # Samples of other tools have hashes of their own: later runs would find none in common.
+    if bench.table is not None and origin == "ckptbench":
+        return baseline_benchmark(
+            bench.benchmark,
+            protocol,
+            primary=bench.primary,
+            dataset=bench.dataset,
+            table=bench.table,
+            scores=bench.scores,
+            settings=bench.settings,
+        )
+    scores = [score for score in bench.scores if score.higher_is_better is not None]
+    counts = {score.n for score in scores}
+    return BaselineBenchmark(
+        bench.benchmark,
+        protocol,
+        bench.primary,
+        bench.dataset,
+        counts.pop() or None if len(counts) == 1 else None,
+        tuple(score.metric for score in scores),
+        {
+            s.metric: BaselineScore(
+                s.value, s.standard_error, s.n or None, s.unit, s.higher_is_better, s.gated
+            )
+            for s in scores
+        },
+    )
+
+
+def _bare(measurement: Measurement) -> dict[str, Any]:
+    scores: dict[str, Score] = {}
+    for bench in measurement.primary_benchmarks():
+        for score in bench.scores:
+            if score.value is None or score.higher_is_better is None:
+                continue
+            if score.metric in scores:
+                raise CkptbenchError(
+                    f"two benchmarks have the metric {score.metric}",
+                    where=measurement.source,
+                    remedy="State their protocols with --protocol.",
+                )
+            scores[score.metric] = score
+    if not scores:
+        raise CkptbenchError("holds no score", where=measurement.source)
+    n = {metric: score.n for metric, score in scores.items() if score.n}
+    values: dict[str, Any] = {
+        metric: {"value": score.value, "standard_error": score.standard_error}
+        if _states_its_error(score)
+        else score.value
+        for metric, score in scores.items()
+    }
+    return {**values, "n": n} if n else values
+
+
+def _states_its_error(score: Score) -> bool:
+    """Whether a standard error says more than n does, from which it is computed otherwise."""
+    if score.standard_error is None or score.value is None:
+        return False
+    if not score.share or not score.n:
+        return True
+    return score.standard_error != proportion_standard_error(score.value, score.n)

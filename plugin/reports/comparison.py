@@ -1,0 +1,187 @@
+"""Two checkpoints side by side, as text, as Markdown and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .._util import text as words
+from .._util.jsonio import as_json
+from .._util.tables import aligned, escaped, markdown_table
+from ..analysis.side_by_side import Average, SideBySide, Task
+from ..api.requests import JSON
+from ..gate.verdict import SEVERITY, Verdict
+from ..results.measurement import Measurement
+
+FORMAT = "ckptbench.comparison/1"
+_HEADER = ("metric", "before", "after", "diff", "relative", "se", "p worse, Holm", "n", "verdict")
+
+
+def compared_lines(compared: SideBySide) -> Iterator[str]:
+    """The comparison for a terminal."""
+    yield f"before: {described(compared.before)}"
+    yield f"after:  {described(compared.after)}"
+    yield ""
+    rows = list(_rows(compared))
+    lines = iter(list(aligned([_HEADER, *(cells for _, cells in rows)], words_last=True)))
+    yield next(lines)
+    heading = None
+    for (task, _), line in zip(rows, lines, strict=True):
+        if task is not heading and task is not None:
+            yield _title(task)
+            yield from (f"  {note}" for note in task.notes)
+        elif task is None and heading is not None:
+            yield "together (not gated)"
+        heading = task
+        yield line
+    if conclusions := list(_conclusions(compared)):
+        yield ""
+        yield from conclusions
+
+
+def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
+    """The comparison for a pull request.
+
+    Args:
+        conclusion: one sentence, which stands first.
+    """
+    yield f"**{escaped(conclusion)}**"
+    yield ""
+    yield f"before: {escaped(described(compared.before))}  "
+    yield f"after: {escaped(described(compared.after))}"
+    yield ""
+    rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]
+    yield from markdown_table([("task", *_HEADER), *rows], left=2)
+    yield ""
+    yield from (f"- {escaped(line)}" for line in _conclusions(compared))
+    for task in compared.tasks:
+        yield from (
+            f"- {escaped(task.protocol or task.benchmark)}: {escaped(n)}" for n in task.notes
+        )
+
+
+def compared_json(compared: SideBySide) -> dict[str, JSON]:
+    """The comparison as data: fractions, null where something is not known."""
+    return {
+        "before": _side(compared.before),
+        "after": _side(compared.after),
+        "tasks": [
+            {
+                "benchmark": task.benchmark,
+                "protocol": task.protocol,
+                "gated": task.gated,
+                "notes": list(task.notes),
+                "verdicts": [_verdict(verdict) for verdict in task.verdicts],
+            }
+            for task in compared.tasks
+        ],
+        "composite": _verdict(compared.composite) if compared.composite else None,
+        "average": as_json(compared.average),
+        "only_before": list(compared.only_before),
+        "only_after": list(compared.only_after),
+        "missing": [_verdict(verdict) for verdict in compared.missing],
+        "in_baseline": compared.in_baseline,
+        "compared": compared.compared,
+    }
+
+
+def described(measurement: Measurement) -> str:
+    """A checkpoint and where it was read from."""
+    name = measurement.name or "a checkpoint"
+    return f"{name} ({measurement.source})" if measurement.source else name
+
+
+def _side(measurement: Measurement) -> dict[str, JSON]:
+    return {
+        "checkpoint": measurement.name,
+        "source": measurement.source,
+        "fingerprint": measurement.fingerprint,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, JSON]:
+    held: dict[str, JSON] = as_json(verdict)
+    figures = verdict.comparison
+    held["relative"] = as_json(_relative(figures.baseline, figures.difference)) if figures else None
+    return held
+
+
+def _rows(compared: SideBySide) -> Iterator[tuple[Task | None, Sequence[str]]]:
+    for task in compared.tasks:
+        for verdict in task.verdicts:
+            shown = verdict.gated or not task.gated
+            word = verdict.word if shown else f"{verdict.word} (not gated)"
+            yield task, _cells(verdict, word)
+    if compared.composite is not None:
+        yield None, _cells(compared.composite, compared.composite.word)
+    if compared.average is not None:
+        yield None, _average_cells(compared.average)
+
+
+def _cells(verdict: Verdict, word: str) -> tuple[str, ...]:
+    figures = verdict.comparison
+    if figures is None:
+        return (verdict.metric, *("",) * (len(_HEADER) - 2), word)
+    arrow = "" if figures.higher_is_better else f" {words.LESS_IS_BETTER}"
+    return (
+        f"{verdict.metric}{arrow}",
+        words.value(figures.baseline, figures.unit),
+        words.value(figures.current, figures.unit),
+        words.points(figures.difference, figures.unit),
+        _percent_change(figures.baseline, figures.difference),
+        words.size(figures.standard_error, figures.unit).removesuffix(" pp"),
+        _p(verdict),
+        words.count(figures.n) if figures.n else words.MISSING,
+        word,
+    )
+
+
+def _average_cells(average: Average) -> tuple[str, ...]:
+    difference = average.after - average.before
+    return (
+        f"average of {words.counted(average.tasks, 'task')}",
+        words.percent(average.before),
+        words.percent(average.after),
+        words.points(difference),
+        _percent_change(average.before, difference),
+        words.size(average.standard_error).removesuffix(" pp"),
+        "",
+        "",
+        "",
+    )
+
+
+def _title(task: Task) -> str:
+    name = task.protocol or task.benchmark
+    return name if task.gated else f"{name} (shown beside it, not gated)"
+
+
+def _p(verdict: Verdict) -> str:
+    if verdict.p_adjusted is None:
+        return words.MISSING
+    p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
+    return f"{p} (better)" if verdict.word == "improved" else p
+
+
+def _relative(before: float, difference: float) -> float | None:
+    return difference / before if before else None
+
+
+def _percent_change(before: float, difference: float) -> str:
+    relative = _relative(before, difference)
+    # Rounding first and adding zero keeps a tiny negative number from printing as -0.0.
+    return words.MISSING if relative is None else f"{round(relative * 100, 1) + 0.0:+.1f}%"
+
+
+def _conclusions(compared: SideBySide) -> Iterator[str]:
+    for word in SEVERITY[:-2]:
+        for task in compared.tasks:
+            for verdict in task.verdicts:
+                if verdict.word == word and task.gated and verdict.gated:
+                    place = task.protocol or task.benchmark
+                    named = "" if verdict.metric.startswith(place) else f"{place} "
+                    remark = f"; {verdict.remark}" if verdict.remark else ""
+                    yield f"{word}: {named}{verdict.metric}: {verdict.detail}{remark}"
+    yield from (f"missing: {v.metric}: {v.detail}" for v in compared.missing)
+    for side, metrics in (("before", compared.only_before), ("after", compared.only_after)):
+        if metrics:
+            yield f"only {side}: {words.listed(metrics, 5)}"

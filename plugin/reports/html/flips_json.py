@@ -1,0 +1,128 @@
+"""The flipped samples as the JSON that the page's script lists, within a stated size.
+
+A sample's text is stored once, however many checkpoints flipped it. The JSON is:
+
+    {"groups": [[checkpoint, benchmark, protocol, metric, reference, lost, won, shown], ...],
+     "samples": [[id, [[label, text, marks, cut], ...]], ...],
+     "rows": [[group, lost 0 / won 1, sample, node id, response, reference's response], ...]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...api.requests import JSON
+from ..flips import FlipGroup
+from ..sample_texts import cut, response_text, sample_texts
+
+ROWS = 20_000  # flips with their texts in one page
+ROW_BYTES = 5_000_000  # of node ids and responses
+TEXT_BYTES = 7_500_000  # of sample texts
+FIELD_CHARS = (1_500, 1_000, 700, 400, 200, 100)  # characters of a field: the first that fits
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What stands in the page.
+
+    Attributes:
+        data: the JSON value above.
+        flips: how many samples flipped, over all groups.
+        shown: how many of them are in `data`.
+        field_chars: characters of a field that are shown at most.
+        missing: why texts could not be read, each reason once.
+    """
+
+    data: JSON
+    flips: int
+    shown: int
+    field_chars: int
+    missing: tuple[str, ...] = ()
+
+
+def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
+    """The flips of every group, cut to what a page can hold.
+
+    Texts are shortened until they fit in `TEXT_BYTES`; where the rows take more than `ROW_BYTES`,
+    each group loses the same share of its own.
+    """
+    heads: list[list[JSON]] = []
+    rows_of: list[list[list[JSON]]] = []
+    places: dict[str, int] = {}
+    samples: list[list[JSON]] = []
+    missing: dict[str, None] = {}
+    for group in groups:
+        if group.missing:
+            missing[group.missing] = None
+        place = len(heads)
+        about = (group.checkpoint, group.benchmark, group.protocol, group.metric, group.reference)
+        heads.append([*about, group.lost, group.won])
+        rows: list[list[JSON]] = []
+        for flip in group.samples:
+            sample = places.setdefault(flip.row.hash, len(samples))
+            if sample == len(samples):
+                texts = sample_texts(flip.row.fields, FIELD_CHARS[0])
+                samples.append([flip.row.id, [list(text) for text in texts]])
+            then = response_text(flip.reference.response) if flip.reference else None
+            answered = [flip.row.nodeid, response_text(flip.row.response), then]
+            rows.append([place, int(flip.change == "won"), sample, *answered])
+        rows_of.append(rows)
+    kept = _within(rows_of)
+    samples, chars = _shortened(samples)
+    heads = [[*head, len(rows)] for head, rows in zip(heads, kept, strict=True)]
+    shown = [row for rows in kept for row in rows]
+    flips = sum(head[5] + head[6] for head in heads)
+    data = {"groups": heads, "samples": samples, "rows": shown}
+    return Embedded(data, flips, len(shown), chars, tuple(missing))
+
+
+def script_json(value: JSON) -> str:
+    """JSON that can stand in a `<script>` element: nothing in it ends the element.
+
+    `<`, `>` and `&` are escaped, so neither `</script>` nor `<!--` is left, and so are the line
+    separators that older JavaScript does not take in a string.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
+
+
+# Half a surrogate pair has no UTF-8 form; as an escape it is harmless.
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"} | {
+    code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)
+}
+
+
+def _size(value: JSON) -> int:
+    """Bytes that a value takes in the page, near enough."""
+    text = json.dumps(value, ensure_ascii=False)
+    escapes = sum(text.count(character) for character in "<>&")
+    return len(text.encode(errors="replace")) + 5 * escapes
+
+
+def _within(rows_of: list[list[list[JSON]]]) -> list[list[list[JSON]]]:
+    """The rows of each group, or the share of them that fits; lost and won in proportion."""
+    size = _size(rows_of)
+    if size <= ROW_BYTES:
+        return rows_of
+    share = ROW_BYTES / size
+    return [
+        [row for place, row in enumerate(rows) if int((place + 1) * share) > int(place * share)]
+        for rows in rows_of
+    ]
+
+
+def _shortened(samples: list[list[JSON]]) -> tuple[list[list[JSON]], int]:
+    for chars in FIELD_CHARS:
+        shorter = [[name, [_shorter(text, chars) for text in texts]] for name, texts in samples]
+        if chars == FIELD_CHARS[-1] or _size(shorter) <= TEXT_BYTES:
+            break
+    return shorter, chars
+
+
+def _shorter(text: list[JSON], chars: int) -> list[JSON]:
+    """A field again with fewer characters, the last mark still in sight."""
+    label, whole, marks, gone = text
+    shown = cut(label, whole, tuple(map(tuple, marks)), chars)
+    return [shown.label, shown.text, [list(mark) for mark in shown.marks], shown.cut + gone]

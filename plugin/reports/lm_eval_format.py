@@ -1,0 +1,157 @@
+"""One checkpoint's result in one benchmark, in the shape of lm-eval's result files.
+
+Tools that read lm-eval's files read these. What lm-eval has no place for stands under `ckptbench`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from .._util.jsonio import as_json
+from ..api.requests import JSON
+from ..results.summary import BenchmarkResult, CheckpointResult, Summary
+
+# Parts of lm-eval's result that are kept by task.
+_BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples", "task_hashes")
+_PARTS = ("results", "groups", "group_subtasks", *_BY_TASK, "samples")
+NO_FILTER = "none"
+LM_EVAL = "lm-eval"
+
+
+def task_results(
+    summary: Summary,
+    checkpoint: CheckpointResult,
+    benchmark: str,
+    official: Mapping[str, Any] | None = None,
+) -> dict[str, JSON]:
+    """The content of `<task>_results.json`.
+
+    Args:
+        benchmark: name of the benchmark, task or group.
+        official: what lm-eval made of this checkpoint's answers; None for other benchmarks.
+    """
+    members = [result for result in checkpoint.benchmarks if result.benchmark == benchmark]
+    theirs = official if official and benchmark in official["results"] else None
+    found = _theirs(theirs, benchmark) if theirs else _ours(members)
+    return {
+        **found,
+        "config": {
+            "model": "ckptbench",
+            "model_args": checkpoint.spec,
+            **as_json(dict(sorted(checkpoint.settings.items()))),
+        },
+        "date": datetime.fromisoformat(summary.started).timestamp(),
+        "model_name": checkpoint.name,
+        "total_evaluation_time_seconds": as_json(sum(result.seconds for result in members)),
+        "ckptbench": {
+            "format": "ckptbench.benchmark/1",
+            "run_id": summary.run_id,
+            "checkpoint": checkpoint.name,
+            "fingerprint": checkpoint.fingerprint,
+            **({"aggregated_by": LM_EVAL} if theirs else {}),
+            "baseline": checkpoint.baseline,
+            "protocols": [as_json(result) for result in members],
+        },
+    }
+
+
+def _theirs(official: Mapping[str, Any], name: str) -> dict[str, JSON]:
+    """The part of lm-eval's result that is of one task, or of one group and its tasks."""
+    members = with_all_below(name, official)
+
+    def of_members(part: str) -> dict[str, JSON]:
+        return {n: value for n, value in official.get(part, {}).items() if n in members}
+
+    found: dict[str, JSON] = {"results": as_json(of_members("results"))}
+    if groups := of_members("groups"):
+        found["groups"] = as_json(groups)
+    found["group_subtasks"] = of_members("group_subtasks")
+    found |= {part: as_json(of_members(part)) for part in _BY_TASK}
+    if samples := of_members("samples"):
+        found["samples"] = as_json(samples)
+    return found
+
+
+def of_lm_eval(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What lm-eval made of a task or group, of its result file; None where lm-eval made nothing."""
+    if content.get("ckptbench", {}).get("aggregated_by") != LM_EVAL:
+        return None
+    found = {part: content[part] for part in _PARTS if isinstance(content.get(part), dict)}
+    return found if "results" in found else None
+
+
+def united(found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What lm-eval made of several tasks and groups of one checkpoint, as one result of it."""
+    whole: dict[str, Any] = {"results": {}}
+    for each in found:
+        for part, by_name in each.items():
+            whole.setdefault(part, {}).update(by_name)
+    return whole
+
+
+def tasks_below(name: str, official: Mapping[str, Any]) -> set[str]:
+    """The tasks of a group, those of groups within it too; a task is its own."""
+    subtasks = official.get("group_subtasks", {})
+    return {each for each in with_all_below(name, official) if not subtasks.get(each)}
+
+
+def with_all_below(name: str, official: Mapping[str, Any]) -> set[str]:
+    """A task or group with the tasks and groups in it, at any depth."""
+    subtasks: Mapping[str, list[str]] = official.get("group_subtasks", {})
+    found: set[str] = set()
+    left = [name]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.add(each)
+            left += subtasks.get(each, [])
+    return found
+
+
+def _ours(members: list[BenchmarkResult]) -> dict[str, JSON]:
+    """A benchmark of our own: its gated protocol under its name, others under theirs."""
+    by_task = {
+        (result.benchmark if result.primary else result.protocol): result for result in members
+    }
+    return {
+        "results": {task: _scores(task, result) for task, result in by_task.items()},
+        "group_subtasks": {task: [] for task in by_task},
+        "configs": {
+            task: {
+                "task": task,
+                "protocol": result.protocol,
+                "dataset_path": result.dataset.source or result.dataset.name,
+            }
+            for task, result in by_task.items()
+        },
+        "versions": {task: result.protocol for task, result in by_task.items()},
+        "n-shot": dict.fromkeys(by_task, 0),
+        "higher_is_better": {
+            task: {
+                score.metric: score.higher_is_better
+                for score in result.scores
+                if score.higher_is_better is not None
+            }
+            for task, result in by_task.items()
+        },
+        "n-samples": {
+            task: {"original": result.coverage.planned, "effective": result.coverage.scored}
+            for task, result in by_task.items()
+        },
+        "task_hashes": {task: result.dataset.hash for task, result in by_task.items()},
+    }
+
+
+def _scores(task: str, result: BenchmarkResult) -> dict[str, JSON]:
+    found: dict[str, JSON] = {"alias": task, "sample_len": result.coverage.scored}
+    complete = result.coverage.complete
+    for score in result.scores:
+        metric, _, key = score.metric.rpartition(" ")[2].partition(",")
+        key = key or NO_FILTER
+        # A score of some of the samples would look like one of all.
+        error = as_json(score.standard_error) if complete else None
+        found[f"{metric},{key}"] = as_json(score.value) if complete else None
+        found[f"{metric}_stderr,{key}"] = "N/A" if error is None else error
+    return found

@@ -1,0 +1,77 @@
+"""The reports for people as files: which formats there are, and what each of them writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from .._util.atomic import atomic_write_text
+from .._util.errors import CkptbenchError, nearest
+from ..analysis.conclusions import Conclusions
+from ..readers.result import Result
+
+Writer = Callable[[Sequence[Result], Conclusions, Path], tuple[Path, ...]]
+
+
+def write_report(
+    results: Sequence[Result], conclusions: Conclusions, folder: Path, formats: Sequence[str]
+) -> tuple[Path, ...]:
+    """Write the reports of what was measured and concluded.
+
+    | format | files |
+    |---|---|
+    | `html` | `report.html`, one page with everything in it; `plots/*.svg`, `plots/*.png` |
+    | `md` | `report.md`, short, for a pull request |
+    | `plots` | the plots alone |
+
+    The same results give the same bytes.
+
+    Args:
+        results: what the conclusions were drawn from; they hold the samples and the verdicts.
+        folder: where the files go; it is made where it is missing.
+
+    Raises:
+        CkptbenchError: a format is unknown, a library of a format is not installed, or a file
+            cannot be written.
+    """
+    for name in formats:
+        if name not in WRITERS:
+            raise CkptbenchError(
+                f"there is no format {name!r}{nearest(name, WRITERS)}",
+                where="report",
+                remedy=f"Formats are {', '.join(WRITERS)}.",
+            )
+    written: dict[Path, None] = {}
+    for name in dict.fromkeys(formats):
+        written |= dict.fromkeys(WRITERS[name](results, conclusions, folder))
+    return tuple(written)
+
+
+def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
+    from .html import html_report
+
+    path = folder / "report.html"
+    atomic_write_text(path, html_report(results, conclusions))
+    return (path, *_plots(results, conclusions, folder))
+
+
+def _markdown(
+    results: Sequence[Result], conclusions: Conclusions, folder: Path
+) -> tuple[Path, ...]:
+    from .markdown import markdown_report
+
+    path = folder / "report.md"
+    atomic_write_text(path, markdown_report(results, conclusions))
+    return (path,)
+
+
+def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
+    from .overview import overview
+    from .plots.figures import write_plots
+    from .plots.series import bar_charts, curve_charts
+
+    bars = bar_charts(overview(results, conclusions), conclusions)
+    return write_plots(folder / "plots", curve_charts(conclusions), bars)
+
+
+WRITERS: Mapping[str, Writer] = {"html": _html, "md": _markdown, "plots": _plots}

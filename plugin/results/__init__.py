@@ -1,0 +1,1 @@
+"""A run on disk as data: summary, outcomes, store, log."""

@@ -1,0 +1,125 @@
+"""From a response to what it came to: the benchmark function's word, for each k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any, Literal
+
+from ..api.benchmark import Miss
+from ..api.requests import Failed, Response, Skipped
+
+Status = Literal["passed", "missed", "skipped", "error"]
+
+
+class NoAnswer(Exception):
+    """No valid answer was obtained for a sample."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.reason)
+        self.failed = failed
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one item came to.
+
+    Attributes:
+        status: `passed` and `missed` are the model's answers; `skipped` is the protocol's rule.
+        values: the function's word for each k: 1.0, 0.0, or the graded value it returned.
+        detail: why it was missed or skipped, in one line.
+        seconds: how long the answer's program ran; 0 where none was run.
+    """
+
+    status: Status
+    values: tuple[float, ...] = ()
+    detail: str = ""
+    seconds: float = 0.0
+
+
+_PASSED: dict[int, Outcome] = {}
+
+
+def judge(
+    function: Callable[..., object],
+    arguments: Mapping[str, Any],
+    response: Response,
+    ks: Sequence[int],
+    names: Sequence[str] | None = None,
+    decides: str = "",
+) -> Outcome:
+    """Let the benchmark function judge a response, once for each k.
+
+    The item passes when it passes at the first (smallest) k.
+
+    Args:
+        names: metrics whose values the function returns as a mapping, in the order of the
+            outcome's values; None when it judges by passing, failing or one number.
+        decides: which of them says whether the item passes (at 1.0); where none does, every
+            answered item passes.
+
+    Raises:
+        NoAnswer: the response is a failure.
+        Exception: whatever the function raised that is neither a `Miss` nor its own `assert`.
+    """
+    if isinstance(response, Skipped):
+        return Outcome("skipped", detail=response.reason)
+    if isinstance(response, Failed):
+        raise NoAnswer(response)
+    if names is not None:
+        return _measured(function, function(**arguments), names, decides)
+    values: list[float] = []
+    detail = ""
+    for k in ks or (None,):
+        try:
+            word = function(**arguments) if k is None else function(**arguments, k=k)
+        except AssertionError as error:
+            if not (isinstance(error, Miss) or _raised_by(function, error)):
+                raise
+            values.append(0.0)
+            detail = detail or _one_line(error)
+        else:
+            values.append(1.0 if word is None else _graded(function, word))
+    if min(values) == 1.0 == max(values):
+        return _PASSED.setdefault(len(values), Outcome("passed", tuple(values)))
+    if values[0] == 1.0:
+        return Outcome("passed", tuple(values), detail)
+    return Outcome("missed", tuple(values), detail or f"graded {values[0]:g}")
+
+
+def _measured(
+    function: Callable[..., object], word: object, names: Sequence[str], decides: str
+) -> Outcome:
+    """The outcome of a function that returns values by metric; NaN where it gives none."""
+    if not isinstance(word, Mapping):
+        name = getattr(function, "__name__", "the benchmark function")
+        raise TypeError(f"{name} returned {word!r}: expected a mapping of {', '.join(names)}")
+    values = tuple(float(word.get(name, nan)) for name in names)
+    if not decides:
+        return Outcome("passed", values)
+    deciding = values[names.index(decides)]
+    if deciding == 1.0:
+        return Outcome("passed", values)
+    return Outcome("missed", values, "wrong answer" if deciding == 0.0 else f"graded {deciding:g}")
+
+
+def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:
+    """Whether an assert stands in the function itself, not in something it called."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    code = getattr(function, "__code__", None)
+    return traceback is not None and traceback.tb_frame.f_code is code
+
+
+def _graded(function: Callable[..., object], word: object) -> float:
+    if isinstance(word, bool) or not isinstance(word, int | float) or not 0 <= word <= 1:
+        name = getattr(function, "__name__", "the benchmark function")
+        raise TypeError(f"{name} returned {word!r}: expected None or a number from 0 to 1")
+    return float(word)
+
+
+def _one_line(error: AssertionError) -> str:
+    text = str(error)
+    return text.partition("\n")[0] if text else "wrong answer"

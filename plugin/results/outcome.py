@@ -1,0 +1,118 @@
+"""What the items came to: written into their reports, and read back out of them.
+
+A report carries its outcome from wherever the item ran (this process or a worker of it) as plain
+scalars: in `user_properties` for people and other plugins, and as one tuple for the fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .evaluate import Outcome
+
+if TYPE_CHECKING:
+    from ..session.item import SampleItem
+
+ATTRIBUTE = "ckptbench"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One item's outcome as its report told it.
+
+    Attributes:
+        status: `passed`, `missed`, `skipped` or `error`.
+        values: the function's word for each k.
+        reason: why it was skipped, what the error was, or how its program failed, in one line.
+        seconds: how long its program ran; 0 where none was run.
+    """
+
+    status: str
+    values: tuple[float, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Outcomes:
+    """The latest outcome of every item, by node id. A pytest plugin of the main process.
+
+    Attributes:
+        others_failed: whether something failed that is no sample item.
+    """
+
+    by_nodeid: dict[str, Recorded] = field(default_factory=dict)
+    others_failed: bool = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take a report's outcome; a rerun replaces what was there."""
+        told = getattr(report, ATTRIBUTE, None)
+        if told is not None:
+            status, values, reason, seconds = told
+            recorded = _recorded(status, tuple(values), reason, seconds)
+            self.by_nodeid[report.nodeid] = recorded
+        elif str(report.when) == "???":  # what pytest-xdist reports for an item its worker died in
+            reason = str(report.longrepr).partition("\n")[0]
+            self.by_nodeid[report.nodeid] = Recorded("error", (), reason)
+            self.others_failed |= report.failed  # the item may have been no sample's
+        elif report.failed:
+            self.others_failed = True
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note that something could not be collected."""
+        if report.failed:
+            self.others_failed = True
+
+
+def write_into(report: pytest.TestReport, item: SampleItem, error: str) -> None:
+    """Write an item's outcome into a report of it.
+
+    Args:
+        error: what went wrong, in one line; empty when the item has an outcome.
+    """
+    outcome = Outcome("error", (), error) if error else item.outcome
+    if outcome is None:
+        return
+    report.user_properties += _properties(outcome.values, item.group.metrics)
+    if report.when != "teardown" or error:
+        # Why a word was missed is the response itself; a program's failure is told nowhere else.
+        told_why = outcome.status in ("skipped", "error") or item.group.executes
+        reason = outcome.detail if told_why else ""
+        told = _told(outcome.status, outcome.values, reason, outcome.seconds)
+        setattr(report, ATTRIBUTE, told)
+
+
+# Outcomes are few and items are many: those that are alike share one object.
+
+
+@lru_cache(maxsize=4096)
+def _recorded(status: str, values: tuple[float, ...], reason: str, seconds: float) -> Recorded:
+    return Recorded(status, values, reason, seconds)
+
+
+@lru_cache(maxsize=4096)
+def _told(
+    status: str, values: tuple[float, ...], reason: str, seconds: float
+) -> tuple[str, tuple[float, ...], str, float]:
+    # What is equal shares this object, and only plain numbers reach another process.
+    return status, tuple(map(float, values)), reason, seconds
+
+
+@lru_cache(maxsize=4096)
+def _properties(
+    values: tuple[float, ...], metrics: tuple[str, ...]
+) -> tuple[tuple[str, float], ...]:
+    pairs = zip(metrics, values, strict=False)
+    return tuple((name, float(value)) for name, value in pairs if isfinite(value))
+
+
+def status_of(report: Any) -> str:
+    """The outcome a report tells of, or an empty string."""
+    told = getattr(report, ATTRIBUTE, None)
+    return told[0] if told is not None else ""

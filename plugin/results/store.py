@@ -1,0 +1,513 @@
+"""The run store: what a run planned and every answer it got, durable as soon as it exists.
+
+SQLite in the run's folder, in WAL mode. An answer is kept under everything that decides it: the
+checkpoint's fingerprint, the engine's settings, the protocol, the sample's content, the trial, the
+seed and the request itself. So a killed run continues where it was, scoring again needs no model,
+and no checkpoint is ever given another one's answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._util.errors import CkptbenchError
+from ..api.requests import Answer, Filled, Generated, Likelihood, Request, SeveralAnswers, Skipped
+
+FORMAT = 1
+FILE_NAME = "store.sqlite"
+PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
+_STORES = (f"*/{FILE_NAME}", f"*/{PARTS}/*/{FILE_NAME}")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE IF NOT EXISTS groups (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS samples (hash TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS plan (
+    position INTEGER PRIMARY KEY, nodeid TEXT NOT NULL UNIQUE, grp INTEGER NOT NULL,
+    id TEXT NOT NULL, sample TEXT NOT NULL, cluster TEXT NOT NULL, trial INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS responses (
+    digest TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
+    sample TEXT NOT NULL, trial INTEGER NOT NULL, seed INTEGER NOT NULL, response TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS responses_of ON responses (fingerprint, protocol);
+CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
+CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS repeats (
+    position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
+"""
+_ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
+# `json.dumps` would make an encoder for each call, which costs as much as the encoding.
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_KINDS: dict[str, type[Any]] = {
+    "filled": Filled,
+    "generated": Generated,
+    "likelihood": Likelihood,
+    "several": SeveralAnswers,
+    "skipped": Skipped,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class NoLongerAnAnswer(ValueError):
+    """A stored response is of a kind that was an answer once, and is asked again now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Everything that decides an answer.
+
+    Attributes:
+        digest: 32 hexadecimal digits over all of it; see `Asker`.
+    """
+
+    digest: str
+    fingerprint: str
+    protocol: str
+    sample: str
+    trial: int
+    seed: int
+
+    def row(self) -> tuple[str, str, str, str, int, int]:
+        return (
+            self.digest,
+            self.fingerprint,
+            self.protocol,
+            self.sample,
+            self.trial,
+            self.seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Makes keys for one checkpoint under one protocol.
+
+    Attributes:
+        fingerprint: of the checkpoint.
+        settings: of the engine: what else decides an answer.
+        protocol: its name.
+        seed: of the session.
+        revision: of the protocol; the first one leaves no mark in a key.
+    """
+
+    fingerprint: str
+    settings: Mapping[str, Any]
+    protocol: str
+    seed: int
+    revision: int = 1
+
+    def keys(self) -> Callable[[str, int, Request], Key]:
+        """A function from a sample's hash, a trial and the request to their key."""
+        protocol = self.protocol if self.revision == 1 else f"{self.protocol}@{self.revision}"
+        shared = hashlib.sha256(
+            f"{self.fingerprint}|{sorted(self.settings.items())!r}|{protocol}|{self.seed}|".encode()
+        )
+
+        def key(sample: str, trial: int, request: Request) -> Key:
+            digest = shared.copy()
+            digest.update(f"{sample}|{trial}|{request!r}".encode("utf-8", "surrogatepass"))
+            return Key(
+                digest.hexdigest()[:32], self.fingerprint, self.protocol, sample, trial, self.seed
+            )
+
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedItem:
+    """One item of the session, as the store keeps it."""
+
+    position: int
+    nodeid: str
+    group: int
+    id: str
+    sample: str
+    cluster: str
+    trial: int
+
+
+# An item that was asked again: its position, its group, whether its outcome flipped (None without
+# a second one), and whether its batch was of another size.
+Repeat = tuple[int, int, bool | None, bool]
+
+
+def encode(response: Answer) -> str:
+    """A response as JSON; failures are not kept, so that they are asked again.
+
+    Raises:
+        ValueError: a number in it is not finite; see `accepting`.
+    """
+    if isinstance(response, SeveralAnswers):
+        return f'{{"kind": "several", "parts": [{", ".join(map(encode, response.parts))}]}}'
+    fields = {name: getattr(response, name) for name in response.__slots__}
+    if isinstance(response, Generated) and not response.null:
+        del fields["null"]  # it is rare, and was not there in the first stores
+    return _JSON.encode({"kind": _NAMES[type(response)], **fields})
+
+
+def decode(text: str) -> Answer:
+    """The response that `encode` wrote.
+
+    Raises:
+        NoLongerAnAnswer: an earlier version wrote it, with a log probability that is not finite.
+    """
+    return _decoded(json.loads(text))
+
+
+def _decoded(fields: dict[str, Any]) -> Answer:
+    kind: Any = _KINDS[fields.pop("kind")]
+    if kind is SeveralAnswers:
+        return SeveralAnswers(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
+    if fields.get("logprob", 0.0) is None or None in fields.get("logprobs", ()):
+        raise NoLongerAnAnswer("a log probability that is not finite")
+    values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
+    response: Answer = kind(**values)
+    return response
+
+
+def _decoded_or_none(text: str) -> Answer | None:
+    """A stored response; None for one that no longer counts as an answer, which is asked again."""
+    try:
+        return decode(text)
+    except NoLongerAnAnswer:
+        return None
+
+
+class RunStore:
+    """A process's connection to a run's store; its threads take turns."""
+
+    def __init__(self, folder: Path, *, earlier: Sequence[Path] = ()) -> None:
+        """Open the store of a run, making it when it is new.
+
+        Args:
+            folder: the run's folder.
+            earlier: folders of other runs whose answers may be reused, best first.
+
+        Raises:
+            CkptbenchError: the folder cannot be written, or another version made the store.
+        """
+        self.path = folder / FILE_NAME
+        self._earlier = tuple(earlier)
+        self._sources: dict[str, list[sqlite3.Connection]] = {}
+        self._turn = threading.RLock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                self.path, timeout=60, isolation_level=None, check_same_thread=False
+            )
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(_SCHEMA)
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
+            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        except (OSError, sqlite3.Error) as error:
+            raise CkptbenchError(
+                f"the run store cannot be written: {error}",
+                where=str(self.path),
+                remedy="free space, or choose another place with --results-dir",
+            ) from error
+        if found != str(FORMAT):
+            raise CkptbenchError(
+                f"the run store has format {found}, this version reads {FORMAT}",
+                where=str(self.path),
+                remedy="choose another --run-id",
+            )
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._turn:
+            self._db.close()
+            for connection in {c for sources in self._sources.values() for c in sources}:
+                connection.close()
+            self._sources.clear()
+
+    def _sources_of(self, fingerprint: str) -> list[sqlite3.Connection]:
+        """Earlier runs that hold answers of a checkpoint. Unreadable ones are passed over."""
+        if fingerprint not in self._sources:
+            sources = self._sources[fingerprint] = []
+            for folder in self._earlier:
+                with contextlib.suppress(sqlite3.Error):
+                    connection = sqlite3.connect(
+                        f"{(folder / FILE_NAME).resolve().as_uri()}?mode=ro",
+                        uri=True,
+                        check_same_thread=False,
+                    )
+                    held = connection.execute(
+                        "SELECT 1 FROM responses WHERE fingerprint = ? LIMIT 1", (fingerprint,)
+                    ).fetchone()
+                    if held:
+                        sources.append(connection)
+                    else:
+                        connection.close()
+        return self._sources[fingerprint]
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._turn:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException as error:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                if not isinstance(error, sqlite3.Error):
+                    raise
+                raise CkptbenchError(
+                    f"the run store cannot be written: {error}",
+                    where=str(self.path),
+                    remedy="free space and run again with the same --run-id: what is stored stays",
+                ) from error
+
+    # What was planned
+
+    def write_plan(
+        self,
+        token: str,
+        notes: Sequence[str],
+        groups: Sequence[Mapping[str, Any]],
+        items: Iterable[PlannedItem],
+        samples: Iterable[tuple[str, Mapping[str, Any]]],
+    ) -> None:
+        """Replace the plan of this run; its answers stay.
+
+        Args:
+            token: names the session whose plan it is.
+            notes: what a reader must know of the plan.
+            groups: what is known of each group, JSON values by name; items name it by index.
+            items: every item that asks the model.
+            samples: content hash and fields of every sample.
+        """
+        with self._transaction() as db:
+            for table in ("groups", "plan", "served", "engines", "work", "taken", "repeats"):
+                db.execute(f"DELETE FROM {table}")
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
+            db.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (_JSON.encode(list(notes)),)
+            )
+            db.executemany(
+                "INSERT INTO groups VALUES (?, ?)",
+                ((i, _JSON.encode(facts)) for i, facts in enumerate(groups)),
+            )
+            db.executemany(
+                "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (i.position, i.nodeid, i.group, i.id, i.sample, i.cluster, i.trial)
+                    for i in items
+                ),
+            )
+            db.executemany(
+                "INSERT OR IGNORE INTO samples VALUES (?, ?)",
+                ((h, _JSON.encode(dict(fields))) for h, fields in samples),
+            )
+
+    def token(self) -> str:
+        """Name of the session whose plan is stored; empty without a plan."""
+        with self._turn:
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'token'").fetchone()
+        return row[0] if row else ""
+
+    def notes(self) -> list[str]:
+        """What `write_plan` was given to tell the reader."""
+        with self._turn:
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'notes'").fetchone()
+        found: list[str] = json.loads(row[0]) if row else []
+        return found
+
+    def groups(self) -> list[dict[str, Any]]:
+        """What `write_plan` was given of each group."""
+        rows = self._db.execute("SELECT facts FROM groups ORDER BY id")
+        return [json.loads(facts) for (facts,) in rows]
+
+    def plan(self) -> Iterator[PlannedItem]:
+        """The planned items in running order."""
+        for row in self._db.execute("SELECT * FROM plan ORDER BY position"):
+            yield PlannedItem(*row)
+
+    def group_of_positions(self) -> list[tuple[int, int]]:
+        """`(position, group)` of the planned items, in running order."""
+        return self._db.execute("SELECT position, grp FROM plan ORDER BY position").fetchall()
+
+    # What was answered
+
+    def find(self, keys: Sequence[Key]) -> list[Answer | None]:
+        """The stored response of each key, or None. The keys share checkpoint and protocol.
+
+        An answer found in an earlier run is copied into this one, so that a run's folder is whole.
+        """
+        found: list[Answer | None] = [None] * len(keys)
+        if not keys:
+            return found
+        query = "SELECT response FROM responses WHERE digest = ?"
+        copied: list[tuple[Key, str]] = []
+        with self._turn:
+            for connection in (self._db, *self._sources_of(keys[0].fingerprint)):
+                if not _holds(connection, keys[0].fingerprint, keys[0].protocol):
+                    continue
+                for place, key in enumerate(keys):
+                    if found[place] is None:
+                        row = connection.execute(query, (key.digest,)).fetchone()
+                        if row is not None:
+                            found[place] = _decoded_or_none(row[0])
+                            if found[place] is not None and connection is not self._db:
+                                copied.append((key, row[0]))
+            if copied:
+                self._insert(copied)
+        return found
+
+    def add(
+        self,
+        answers: Iterable[tuple[Key, str]],
+        served: Iterable[tuple[int, str]] = (),
+    ) -> None:
+        """Store answers durably, in one commit.
+
+        Args:
+            answers: each response as `encode` wrote it.
+            served: which stored response items are given, as `(position, digest)`.
+        """
+        self._insert(answers, served)
+
+    def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
+        """Give items their answers durably, in one commit, and count every item once.
+
+        An item that is given an answer again, by a rerun or another worker, was counted before.
+
+        Args:
+            given: position, group, key and response as `encode` wrote it; the response is empty
+                where it is stored already.
+        """
+        alike: dict[tuple[int, bool], list[tuple[int, str]]] = defaultdict(list)
+        for position, group, key, text in given:
+            alike[group, bool(text)].append((position, key.digest))
+        with self._transaction() as db:
+            db.executemany(_ANSWER, [(*key.row(), text) for *_, key, text in given if text])
+            for (group, asked), served in alike.items():
+                before = db.total_changes
+                db.executemany("INSERT OR IGNORE INTO served VALUES (?, ?)", served)
+                new = db.total_changes - before
+                if new < len(served):
+                    db.executemany("REPLACE INTO served VALUES (?, ?)", served)
+                _add_work(db, group, asked=new if asked else 0, reused=0 if asked else new)
+
+    def _insert(
+        self, rows: Iterable[tuple[Key, str]], served: Iterable[tuple[int, str]] = ()
+    ) -> None:
+        with self._transaction() as db:
+            db.executemany(_ANSWER, [(*key.row(), text) for key, text in rows])
+            db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
+
+    def answered(self, group: int) -> Iterator[tuple[PlannedItem, str, str | None]]:
+        """A group's planned items with their sample's fields and their response as JSON texts."""
+        query = (
+            "SELECT plan.*, samples.fields, responses.response FROM plan "
+            "JOIN samples ON samples.hash = plan.sample "
+            "LEFT JOIN served ON served.position = plan.position "
+            "LEFT JOIN responses ON responses.digest = served.digest "
+            "WHERE plan.grp = ? ORDER BY plan.position"
+        )
+        for *item, fields, response in self._db.execute(query, (group,)):
+            yield PlannedItem(*item), fields, response
+
+    def nulls(self) -> dict[int, int]:
+        """Of each group: items whose answer was `null` where a server had to give a text."""
+        query = (
+            "SELECT plan.grp, COUNT(*) FROM plan JOIN served ON served.position = plan.position "
+            "JOIN responses ON responses.digest = served.digest "
+            "WHERE instr(responses.response, ?) GROUP BY plan.grp"
+        )
+        # Inside of a text the quotation marks would have backslashes before them.
+        return dict(self._db.execute(query, ('"null": true',)).fetchall())
+
+    # Who answered
+
+    def write_engine(self, checkpoint: str, facts: Mapping[str, Any]) -> None:
+        """Note what an engine says of itself."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO engines VALUES (?, ?)",
+                (checkpoint, _JSON.encode(dict(facts))),
+            )
+
+    def engines(self) -> dict[str, dict[str, Any]]:
+        """What each checkpoint's engine said of itself."""
+        rows = self._db.execute("SELECT checkpoint, facts FROM engines")
+        return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
+
+    def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
+        """Note work on a group: seconds of wall time, and items that `serve` did not count."""
+        with self._transaction() as db:
+            _add_work(db, group, seconds, asked, reused)
+
+    def work(self) -> dict[int, tuple[float, int, int]]:
+        """Of each group: seconds, items the model answered, and items given a stored answer."""
+        rows = self._db.execute(
+            "SELECT grp, SUM(seconds), SUM(asked), SUM(reused) FROM work GROUP BY grp"
+        )
+        return {group: (seconds, asked, reused) for group, seconds, asked, reused in rows}
+
+    # What was asked again
+
+    def add_repeats(self, repeats: Iterable[Repeat]) -> None:
+        """Note which items came out otherwise when they were asked again."""
+        with self._transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", list(repeats))
+
+    def repeats(self) -> dict[int, list[tuple[bool | None, bool]]]:
+        """Of each group, of each item asked again: whether it flipped, in another batch size."""
+        found: dict[int, list[tuple[bool | None, bool]]] = defaultdict(list)
+        for _, group, flipped, other in self._db.execute("SELECT * FROM repeats"):
+            found[group].append((None if flipped is None else bool(flipped), bool(other)))
+        return found
+
+    # Who is to answer
+
+    def note_taken(self, position: int) -> None:
+        """Note that the block which begins with an item goes to another worker than its own."""
+        with self._transaction() as db:
+            db.execute("INSERT OR IGNORE INTO taken VALUES (?)", (position,))
+
+    def taken(self) -> set[int]:
+        """What `note_taken` was told in this session."""
+        with self._turn:
+            return {position for (position,) in self._db.execute("SELECT position FROM taken")}
+
+
+def _add_work(
+    db: sqlite3.Connection, group: int, seconds: float = 0.0, asked: int = 0, reused: int = 0
+) -> None:
+    """One row a group: a slow model's answers come one to a commit."""
+    added = (seconds, asked, reused, group)
+    change = "seconds = seconds + ?, asked = asked + ?, reused = reused + ?"
+    if not db.execute(f"UPDATE work SET {change} WHERE grp = ?", added).rowcount:
+        db.execute("INSERT INTO work (seconds, asked, reused, grp) VALUES (?, ?, ?, ?)", added)
+
+
+def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM responses WHERE fingerprint = ? AND protocol = ? LIMIT 1",
+        (fingerprint, protocol),
+    ).fetchone()
+    return row is not None
+
+
+def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:
+    """Folders of other runs that hold a store, newest first; also the parts of watched runs."""
+    own = results_dir / run_id / FILE_NAME
+    # A part of a watched run lies in a run's folder, and may reuse what lies beside that.
+    places = [results_dir]
+    if results_dir.name == PARTS:
+        places.append(results_dir.parent.parent)
+    found = {p for place in places for name in _STORES for p in place.glob(name)}
+    stores = [p for p in found if p != own]
+    stores.sort(key=lambda p: p.stat().st_mtime, reverse=True)
+    return [p.parent for p in stores[:most]]

@@ -1,0 +1,98 @@
+"""A run's store, read and never written: also one on a disk that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .._util.errors import CkptbenchError
+from .store import FILE_NAME, FORMAT, Key, PlannedItem
+
+
+class StoredRun:
+    """What the store of one run holds; close it after use."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the store of a run's folder.
+
+        Raises:
+            CkptbenchError: there is none, it is of another version, or it cannot be read.
+        """
+        self.path = folder / FILE_NAME
+        if not self.path.is_file():
+            raise CkptbenchError(
+                f"holds no {FILE_NAME}", where=str(folder), remedy="Give the folder of a run."
+            )
+        try:
+            self._db = self._open()
+            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        except (sqlite3.Error, TypeError) as error:
+            raise CkptbenchError(f"cannot be read: {error}", where=str(self.path)) from error
+        if found != str(FORMAT):
+            raise CkptbenchError(
+                f"has format {found}, this version reads {FORMAT}", where=str(self.path)
+            )
+
+    def _open(self) -> sqlite3.Connection:
+        # Reading a WAL database makes files beside it, unless it stands still: then nothing of it
+        # is outside the one file.
+        uri = f"{self.path.resolve().as_uri()}?mode=ro"
+        still = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
+        return sqlite3.connect(f"{uri}{still}", uri=True)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def groups(self) -> list[dict[str, Any]]:
+        """What is known of each group; items name it by its place."""
+        rows = self._db.execute("SELECT facts FROM groups ORDER BY id")
+        return [json.loads(facts) for (facts,) in rows]
+
+    def plan(self) -> Iterator[PlannedItem]:
+        """The planned items in running order."""
+        for row in self._db.execute("SELECT * FROM plan ORDER BY position"):
+            yield PlannedItem(*row)
+
+    def samples(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Content hash and fields of every sample."""
+        for name, fields in self._db.execute("SELECT hash, fields FROM samples"):
+            yield name, json.loads(fields)
+
+    def answers(self) -> Iterator[tuple[Key, str]]:
+        """Every answer under its key, as `store.encode` wrote it."""
+        for *key, response in self._db.execute("SELECT * FROM responses"):
+            yield Key(*key), response
+
+    def served(self) -> dict[int, str]:
+        """Digest of the answer that an item was given, by its position."""
+        return dict(self._db.execute("SELECT position, digest FROM served"))
+
+    def repeats(self) -> dict[int, tuple[bool | None, bool]]:
+        """By position, of an item asked again: whether it flipped, in another batch size.
+
+        A store that was made before items were asked again has no such table.
+        """
+        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
+        if self._db.execute(kept).fetchone() is None:
+            return {}
+        rows = self._db.execute("SELECT position, flipped, other_batch FROM repeats")
+        return {p: (None if f is None else bool(f), bool(other)) for p, f, other in rows}
+
+    def notes(self) -> list[str]:
+        """What a reader must know of the plan."""
+        row = self._db.execute("SELECT value FROM meta WHERE name = 'notes'").fetchone()
+        found: list[str] = json.loads(row[0]) if row else []
+        return found
+
+    def engines(self) -> dict[str, dict[str, Any]]:
+        """What each checkpoint's engine said of itself."""
+        rows = self._db.execute("SELECT checkpoint, facts FROM engines")
+        return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
+
+    def work(self) -> list[tuple[int, float, int, int]]:
+        """Group, seconds, requests asked and reused of each answered block."""
+        return self._db.execute("SELECT grp, seconds, asked, reused FROM work").fetchall()

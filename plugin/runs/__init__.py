@@ -1,0 +1,1 @@
+"""Outcomes of items folded into one run, and runs merged into one."""

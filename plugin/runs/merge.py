@@ -1,0 +1,291 @@
+"""Parts of one run, made on several machines, as one run.
+
+A part is a run's folder. What items came to is not in the store, which holds answers: it is read
+from the sample files, and the fold is the one that ends every session.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from .. import __version__
+from .._util.errors import CkptbenchError
+from .._util.text import counted, listed
+from ..config.option_list import OPTIONS
+from ..config.options import Options
+from ..gate.baseline import Baseline
+from ..gate.decide import fails
+from ..reports.conclusion import gated_verdicts, nothing_compared
+from ..results.outcome import Recorded
+from ..results.store import PlannedItem, RunStore
+from ..results.summary import Summary
+from ..session.finish import write_files
+from .fold import fold_run
+from .merge_inputs import GroupKey, Part, check, group_key, open_part
+from .merge_lm_eval import Carrying
+
+_NOT_RUN = Recorded("not_run")
+_WITH_OUTCOME = ("passed", "missed", "skipped")
+ItemKey = tuple[str, str, str, int]
+
+
+@dataclass
+class _Item:
+    """One item of the merged run, and the part it is of."""
+
+    item: PlannedItem
+    recorded: Recorded
+    digest: str | None
+    repeat: tuple[bool | None, bool] | None
+    part: Part
+
+
+@dataclass
+class _Merged:
+    """The parts put together, before they are written.
+
+    Attributes:
+        groups: facts of each group; items are kept by what they ask.
+        twice: how many items more than one part has an outcome of.
+    """
+
+    groups: dict[GroupKey, dict[str, Any]] = field(default_factory=dict)
+    items: dict[ItemKey, _Item] = field(default_factory=dict)
+    engines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    twice: int = 0
+
+    def take(self, part: Part) -> None:
+        """Add a part, newer than those before it."""
+        served, repeats, outcomes = part.store.served(), part.store.repeats(), part.outcomes()
+        for facts in part.groups:
+            self.groups[group_key(facts)] = part.with_epoch(facts)
+        for item in part.store.plan():
+            key = (*group_key(part.groups[item.group]), item.sample, item.trial)
+            recorded = outcomes.get(item.nodeid, _NOT_RUN)
+            held = self.items.get(key)
+            if held is not None and held.recorded.status in _WITH_OUTCOME:
+                # An error is no answer: it does not take the place of one.
+                if recorded.status not in _WITH_OUTCOME:
+                    continue
+                self.twice += 1
+            place = item.position
+            self.items[key] = _Item(item, recorded, served.get(place), repeats.get(place), part)
+        self.engines.update(part.engines)
+
+    def sources(self) -> dict[GroupKey, list[Part]]:
+        """The parts that the items of each group are from."""
+        found: dict[GroupKey, dict[Part, None]] = defaultdict(dict)
+        for (checkpoint, protocol, _, _), held in self.items.items():
+            found[checkpoint, protocol][held.part] = None
+        return {key: list(parts) for key, parts in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRun:
+    """What a merge came to.
+
+    Attributes:
+        summary: of the whole run, as it was written.
+        twice: items that several parts had an outcome of: the newest was kept.
+        missing: sentences on what no part has.
+    """
+
+    summary: Summary
+    twice: int
+    missing: tuple[str, ...]
+
+
+def merge(
+    folders: Sequence[Path], output: Path, *, run_id: str = "", baseline: Baseline | None = None
+) -> MergedRun:
+    """Write the run that the parts make together.
+
+    Args:
+        output: a new folder, which is written whole or not at all by the caller.
+        run_id: of the merged run; the folder's name when it is empty.
+        baseline: what to compare with.
+
+    Raises:
+        CkptbenchError: a part is no run, or parts contradict: other protocols, datasets, models
+            or settings under one name.
+    """
+    with ExitStack() as stack:
+        parts = [open_part(folder, stack) for folder in folders]
+        parts.sort(key=lambda part: part.age)
+        check(parts)
+        merged = _Merged()
+        for part in parts:
+            merged.take(part)
+        store = stack.enter_context(closing(RunStore(output)))
+        outcomes = _write_store(store, merged, parts)
+        return _conclude(store, outcomes, merged, parts, output, run_id or output.name, baseline)
+
+
+# The merged run
+
+
+def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dict[str, Recorded]:
+    """Write plan and answers, and give the outcomes by node id."""
+    numbers = {key: number for number, key in enumerate(merged.groups)}
+    many = len({checkpoint for checkpoint, _ in numbers}) > 1
+    planned, served, repeats, outcomes = [], [], [], {}
+    for position, (key, held) in enumerate(_in_order(merged, numbers)):
+        nodeid = _nodeid(held.item.nodeid, key[0]) if many else held.item.nodeid
+        if nodeid in outcomes:
+            raise CkptbenchError(
+                f"two items are named {nodeid}",
+                where=" and ".join(str(part.folder) for part in parts),
+                remedy="Run the parts from the same folder, with the same benchmarks.",
+            )
+        outcomes[nodeid] = held.recorded
+        number = numbers[key[:2]]
+        planned.append(replace(held.item, position=position, nodeid=nodeid, group=number))
+        if held.digest is not None:
+            served.append((position, held.digest))
+        if held.repeat is not None:
+            repeats.append((position, number, *held.repeat))
+    notes = dict.fromkeys(note for part in parts for note in part.store.notes())
+    samples = (each for part in parts for each in part.store.samples())
+    store.write_plan(uuid4().hex, list(notes), list(merged.groups.values()), planned, samples)
+    for part in parts:
+        store.add(part.store.answers())
+        for number, seconds, asked, reused in part.store.work():
+            store.add_work(numbers[group_key(part.groups[number])], seconds, asked, reused)
+    store.add((), served)
+    store.add_repeats(repeats)
+    for checkpoint, facts in merged.engines.items():
+        store.write_engine(checkpoint, facts)
+    return outcomes
+
+
+def _in_order(merged: _Merged, numbers: Mapping[GroupKey, int]) -> Iterator[tuple[ItemKey, _Item]]:
+    """The items, those of a group together, each group's in the order of the parts."""
+    return iter(sorted(merged.items.items(), key=lambda each: numbers[each[0][:2]]))
+
+
+def _nodeid(nodeid: str, checkpoint: str) -> str:
+    """An item's id as a session of several checkpoints names it."""
+    head, bracket, name = nodeid.partition("[")
+    if not bracket or name.startswith(f"{checkpoint}/"):
+        return nodeid
+    return f"{head}[{checkpoint}/{name}"
+
+
+def _conclude(
+    store: RunStore,
+    outcomes: Mapping[str, Recorded],
+    merged: _Merged,
+    parts: Sequence[Part],
+    output: Path,
+    run_id: str,
+    baseline: Baseline | None,
+) -> MergedRun:
+    summaries = [part.summary for part in parts if part.summary is not None]
+    newest = summaries[-1] if summaries else None
+    options = _options(newest, run_id)
+    started = min((each.started for each in summaries), default="") or _last_written(parts)
+    carrying = Carrying(parts, merged.sources(), merged.groups)
+    folded = fold_run(
+        store,
+        outcomes,
+        options,
+        baseline,
+        created=started,
+        version=__version__,
+        amend=carrying.amend,
+    )
+    complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
+    missing = tuple(_missing(merged, parts))
+    merged_of = f"merged of {', '.join(part.folder.name for part in parts)}"
+    own = [note for part in parts if part.summary is None for note in _unended(part)]
+    own += carrying.notes(output.parent, run_id)
+    summary = Summary(
+        run_id=run_id,
+        started=started,
+        seconds=round(sum(each.seconds for each in summaries), 3),
+        complete=complete,
+        exit_status=0,
+        gate=options.gate,
+        checkpoints=folded.checkpoints,
+        environment=_environment(summaries),
+        notes=tuple(dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *missing])),
+        rerun_options=carrying.rerun_options(),
+        given=newest.given if newest else {},
+        drawing=newest.drawing if newest else {},
+    )
+    verdicts = [verdict for _, verdict in gated_verdicts(summary)]
+    failed = fails(verdicts, options.gate, complete)  # type: ignore[arg-type]
+    failed |= options.gate != "off" and nothing_compared(summary)
+    summary = replace(summary, exit_status=int(failed))
+    write_files(output, store, outcomes, folded, summary, carrying.official)
+    return MergedRun(summary, merged.twice, missing)
+
+
+def _last_written(parts: Sequence[Part]) -> str:
+    """When the newest of parts that did not end was last written to, as ISO 8601 time."""
+    written = max(part.store.path.stat().st_mtime for part in parts)
+    return datetime.fromtimestamp(written).astimezone().isoformat(timespec="seconds")
+
+
+def _unended(part: Part) -> Iterator[str]:
+    yield (
+        f"{part.folder} did not end: its answers are kept and its items count as not run, until "
+        "the run is continued"
+    )
+
+
+def _options(newest: Summary | None, run_id: str) -> Options:
+    """The options that a fold reads, as the newest part was run with."""
+    values: dict[str, Any] = {option.field: option.default for option in OPTIONS}
+    values["run_id"] = run_id
+    if newest is not None:
+        values |= {name: value for name, value in newest.drawing.items() if name in values}
+        values["gate"] = newest.gate
+    return Options(**values)
+
+
+def _environment(summaries: Sequence[Summary]) -> dict[str, str]:
+    """What the parts say of their machines; where they differ, each of them."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for summary in summaries:
+        for name, value in summary.environment.items():
+            found[name][value] = None
+    return {name: " | ".join(values) for name, values in found.items()}
+
+
+def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
+    """What no part has: groups, samples of a group, outcomes of items."""
+    planned: dict[GroupKey, set[tuple[str, int]]] = defaultdict(set)
+    lacking: dict[GroupKey, list[str]] = defaultdict(list)
+    errors: dict[GroupKey, int] = defaultdict(int)
+    for (checkpoint, protocol, sample, trial), held in merged.items.items():
+        planned[checkpoint, protocol].add((sample, trial))
+        if held.recorded.status == "not_run":
+            lacking[checkpoint, protocol].append(held.item.id)
+        errors[checkpoint, protocol] += held.recorded.status == "error"
+    checkpoints = dict.fromkeys(checkpoint for checkpoint, _ in merged.groups)
+    for protocol in dict.fromkeys(protocol for _, protocol in merged.groups):
+        everything = set().union(*(planned[c, protocol] for c in checkpoints))
+        for checkpoint in checkpoints:
+            key = checkpoint, protocol
+            absent = len(everything) - len(planned[key])
+            if not planned[key]:
+                yield f"{checkpoint}: no part asked {protocol}"
+            elif absent:
+                yield (
+                    f"{checkpoint}: no part asked {counted(absent, 'item')} of {protocol} that "
+                    "others were asked"
+                )
+            if lacking[key]:
+                items = counted(len(lacking[key]), "item")
+                names = listed(sorted(lacking[key]))
+                yield f"{checkpoint}: {items} of {protocol} not run: {names}"
+            if errors[key]:
+                yield f"{checkpoint}: {counted(errors[key], 'error')} in {protocol}"

@@ -1,0 +1,133 @@
+"""The parts of one run: each a run's folder, and what they must have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .._util.errors import CkptbenchError
+from ..readers.run import SUMMARY, read_summary, sample_heads, samples_path
+from ..reports.run_files import read_official
+from ..results.outcome import Recorded
+from ..results.stored_run import StoredRun
+from ..results.summary import Summary
+
+# What must be the same of a benchmark in all parts, and how it is called.
+_ALIKE = {"dataset": "dataset", "source": "source of the samples", "reducer": "score"}
+
+
+GroupKey = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One run's folder.
+
+    Attributes:
+        folder: where it lies.
+        summary: None when the run did not end.
+        store: its answers and plan.
+    """
+
+    folder: Path
+    summary: Summary | None
+    store: StoredRun
+    groups: Sequence[dict[str, Any]]
+    engines: Mapping[str, dict[str, Any]]
+
+    @property
+    def age(self) -> tuple[str, float]:
+        """Sorts parts, the newest last."""
+        started = self.summary.started if self.summary else ""
+        return started, self.store.path.stat().st_mtime
+
+    def with_epoch(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """A group's facts with the epoch that the run made of the checkpoint's step."""
+        known = self.summary.checkpoints if self.summary else ()
+        epoch = next((c.epoch for c in known if c.name == facts["checkpoint"]), None)
+        return {**facts, "epoch": epoch} if facts.get("epoch") is None else facts
+
+    def outcomes(self) -> dict[str, Recorded]:
+        """What each item came to, by its node id here; empty when the run did not end.
+
+        Raises:
+            CkptbenchError: a sample file is missing or cut off.
+        """
+        if self.summary is None:
+            return {}
+        found: dict[str, Recorded] = {}
+        scored = {
+            (c.name, b.benchmark)
+            for c in self.summary.checkpoints
+            for b in c.benchmarks
+            if not b.is_group
+        }
+        for checkpoint, benchmark in sorted(scored):
+            for head in sample_heads(samples_path(self.folder, checkpoint, benchmark)):
+                values = (float("nan") if v is None else v for v in head["values"].values())
+                found[head["nodeid"]] = Recorded(
+                    head["status"], tuple(values), head["reason"], head.get("seconds", 0.0)
+                )
+        return found
+
+    @cached_property
+    def official(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """What lm-eval made of whole tasks and groups; see `reports.files.read_official`."""
+        return read_official(self.folder, self.summary) if self.summary else {}
+
+
+def open_part(folder: Path, stack: ExitStack) -> Part:
+    """Open a run's folder; its store is closed with the stack.
+
+    Raises:
+        CkptbenchError: it is no run's folder.
+    """
+    store = stack.enter_context(closing(StoredRun(folder)))
+    ended = (folder / SUMMARY).is_file()
+    summary = read_summary(folder) if ended else None
+    return Part(folder, summary, store, store.groups(), store.engines())
+
+
+def group_key(facts: Mapping[str, Any]) -> GroupKey:
+    """What tells a group of one part to be that of another."""
+    return facts["checkpoint"], facts["protocol"]
+
+
+def check(parts: Sequence[Part]) -> None:
+    """Refuse parts that are not of one run.
+
+    Raises:
+        CkptbenchError: they differ in a protocol, dataset, model or setting; names both values.
+    """
+    alike: dict[tuple[str, str], tuple[Any, Path]] = {}
+
+    def same(of: str, what: str, value: Any, folder: Path) -> None:
+        held, where = alike.setdefault((of, what), (value, folder))
+        if held != value:
+            raise CkptbenchError(
+                f"{of}: the {what} is {held} in {where} and {value} in {folder}: "
+                "these are not parts of one run",
+                remedy="Merge parts that were made with the same options, or use compare.",
+            )
+
+    for part in parts:
+        for facts in part.groups:
+            if facts["primary"]:
+                same(facts["benchmark"], "protocol", facts["protocol"], part.folder)
+            for name, what in _ALIKE.items():
+                same(facts["protocol"], what, facts[name], part.folder)
+            for name, value in facts.get("settings", {}).items():
+                same(facts["protocol"], f"setting {name}", value, part.folder)
+        for checkpoint, engine in part.engines.items():
+            same(checkpoint, "fingerprint", engine.get("fingerprint", ""), part.folder)
+            for name, value in engine.get("settings", {}).items():
+                same(checkpoint, f"setting {name}", value, part.folder)
+        for name, value in (part.summary.drawing if part.summary else {}).items():
+            same("drawing", name.replace("_", "-"), value, part.folder)
+        for item in part.store.plan():
+            benchmark = part.groups[item.group]["benchmark"]
+            same(f"{benchmark}'s sample {item.id}", "content", item.sample, part.folder)

@@ -1,0 +1,1 @@
+"""Inside pytest: collection, items, workers, the end of a session."""

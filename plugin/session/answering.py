@@ -1,0 +1,396 @@
+"""Blocks are answered in the background while earlier items report.
+
+Two threads: the asker makes requests, looks for stored answers and drives the engine; the writer
+makes answers durable, many in one commit while the disk is busy with the one before. Only then
+may their items report.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from .._util.errors import CkptbenchError
+from ..api.engine import Engine
+from ..api.requests import Failed, Request, Response
+from ..results import log as runlog
+from ..results.environment import describe_accelerator
+from ..results.store import Asker, Key, RunStore, encode
+from . import compound as several
+from .blocks import Plan
+from .executions import Executions
+from .group import Group
+
+if TYPE_CHECKING:
+    from .item import SampleItem
+
+_STOP = object()
+
+
+class OutOfTime(Exception):
+    """A group has been asked for as long as it may be."""
+
+
+@dataclass(eq=False)
+class Block:
+    """Items that are answered together.
+
+    Attributes:
+        answered: how many of them have their response.
+        started: when answering began, of `time.monotonic`; None while it waits for its turn.
+        dropped: whether its engine is torn down, so that nothing more is to be asked.
+    """
+
+    items: Sequence[SampleItem]
+    group: Group
+    engine: Engine | None = None
+    answered: int = 0
+    started: float | None = None
+    dropped: bool = False
+
+
+@dataclass(slots=True)
+class _Answer:
+    """A response on its way to its item.
+
+    Attributes:
+        key: None for a failure, which is not kept.
+        new: what is to be stored under the key; empty for an answer that is there already.
+    """
+
+    position: int
+    response: Response
+    key: Key | None = None
+    new: str = ""
+
+
+@dataclass
+class Answering:
+    """Gives every item its response.
+
+    Args:
+        items: the session's items; those in `plan` are sample items.
+        store: where answers are kept.
+        reuse: whether stored answers are used.
+        progress: called about every second while an item waits.
+        step: how far ahead the block lies that this process runs next; 0 answers none ahead.
+    """
+
+    items: Sequence[object]
+    plan: Plan
+    store: RunStore
+    reuse: bool
+    progress: Callable[[Block], None]
+    step: Callable[[int], int]
+    executions: Executions = field(default_factory=Executions)
+    _blocks: dict[int, Block] = field(default_factory=dict)
+    _ready: dict[int, Response] = field(default_factory=dict)
+    _news: threading.Condition = field(default_factory=threading.Condition)
+    _to_ask: queue.SimpleQueue[Block | object] = field(default_factory=queue.SimpleQueue)
+    _to_write: queue.SimpleQueue[_Answer | Block | object] = field(
+        default_factory=queue.SimpleQueue
+    )
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _asking: Engine | None = None
+    _between_blocks: threading.Condition = field(default_factory=threading.Condition)
+    _stopping: bool = False
+    _described: dict[int, tuple[Engine, str, dict[str, object]]] = field(default_factory=dict)
+    _handed_out: bytearray = field(default_factory=bytearray)
+    _begun: dict[int, float] = field(default_factory=dict)
+    _at_work: int = -1
+    _broken: str = ""
+
+    def __post_init__(self) -> None:
+        self._handed_out = bytearray(len(self.items))
+
+    def response(self, item: SampleItem) -> Response:
+        """The response of an item, waiting for it. Called from pytest's thread.
+
+        The block after the item's is set to work too, when the same engine answers it.
+        """
+        position = item.position
+        number = self.plan.block_of[position]
+        if number != self._at_work:
+            self._at_work = number
+            self._begin(number, item)
+            self._begin_next(number)
+        if self._handed_out[position]:  # a rerun: a stored answer, or a failure's new try
+            self._to_ask.put(Block([item], item.group, item.group.engine))
+        self._handed_out[position] = 1
+        response = self._ready.pop(position, None)
+        return self._wait(position, self._blocks[number]) if response is None else response
+
+    def _wait(self, position: int, block: Block) -> Response:
+        last = time.monotonic()
+        with self._news:
+            while position not in self._ready:
+                if self._broken:
+                    return Failed(f"the answer could not be stored: {self._broken}")
+                if not self._news.wait(timeout=0.5) and time.monotonic() - last > 1:
+                    last = time.monotonic()
+                    self.progress(block)
+            return self._ready.pop(position)
+
+    def let_go(self, engine: Engine, wait_s: float = 30.0) -> None:
+        """Forget an engine that is torn down, so that its model can leave memory.
+
+        It stops after the answer at hand. What it has not answered is asked anew, if its items
+        run at all.
+        """
+        held = [(number, block) for number, block in self._blocks.items() if block.engine is engine]
+        for _, block in held:
+            block.dropped = True
+        with self._between_blocks:
+            self._between_blocks.wait_for(lambda: self._asking is not engine, wait_s)
+        self._described.pop(id(engine), None)
+        for number, block in held:
+            block.engine = None
+            if block.answered < len(block.items):
+                del self._blocks[number]
+
+    def close(self, wait_s: float = 30.0) -> None:
+        """Stop after the answers at hand and make those durable."""
+        self._stopping = True
+        self._to_ask.put(_STOP)
+        deadline = time.monotonic() + wait_s
+        for thread in self._threads:
+            thread.join(timeout=max(0.0, deadline - time.monotonic()))
+
+    # pytest's thread
+
+    def between_blocks(self, work: Callable[[], list[Response]]) -> list[Response]:
+        """What `work` gives, done in the asker's thread when no block is at work there."""
+        self._start()
+        done: Future[list[Response]] = Future()
+
+        def do() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:  # a thread that dies would be waited for without end
+                done.set_exception(error)
+
+        self._to_ask.put(do)
+        return done.result()
+
+    def _begin(self, number: int, item: SampleItem) -> None:
+        if number not in self._blocks:
+            members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
+            block = self._blocks[number] = Block(members, item.group)
+            block.engine = item.group.engine
+            self._start()
+            self._to_ask.put(block)
+
+    def _begin_next(self, number: int) -> None:
+        """Prefetch the next block when that needs no other model than the one at work."""
+        following = number + self.step(number)
+        if following >= len(self.plan.blocks) or following in self._blocks:
+            return
+        first: SampleItem = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
+        group, current = first.group, self._blocks[number].group
+        if group.values is None and group.executes:
+            return  # its sandbox is set up with its first item
+        if group.values is None and group.engine_key == current.engine_key:
+            engine: Engine = current.engine
+        elif group.values is not None and group.checkpoint == current.checkpoint:
+            engine = group.engine
+        else:
+            return
+        if not self.store.taken().isdisjoint(self.plan.blocks[following]):
+            return  # another worker has it
+        members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[following]]  # type: ignore[misc]
+        block = self._blocks[following] = Block(members, group, engine)
+        self._to_ask.put(block)
+
+    def _start(self) -> None:
+        if not self._threads:
+            for target in (self._ask_blocks, self._write_answers):
+                thread = threading.Thread(target=target, name=f"ckptbench{target.__name__}")
+                thread.daemon = True
+                self._threads.append(thread)
+                thread.start()
+
+    # The asker's thread
+
+    def _ask_blocks(self) -> None:
+        while (block := self._to_ask.get()) is not _STOP:
+            if not isinstance(block, Block):
+                block()  # type: ignore[operator]
+                del block
+                continue
+            engine = block.engine
+            self._now_asking(engine)
+            if engine is not None and not block.dropped:
+                self._ask(block, engine)
+            del block, engine  # waiting for the next one must not keep a model in memory
+            self._now_asking(None)
+        self._to_write.put(_STOP)
+
+    def _now_asking(self, engine: Engine | None) -> None:
+        with self._between_blocks:
+            self._asking = engine
+            self._between_blocks.notify_all()
+
+    def _ask(self, block: Block, engine: Engine) -> None:
+        block.started = time.monotonic()
+        answered: set[int] = set()
+        reason = "the engine gave no answer for this sample"
+        detail = ""
+        try:
+            for answer in self._answer(block, engine):
+                answered.add(answer.position)
+                self._to_write.put(answer)
+                if self._stopping or block.dropped:
+                    break
+        except OutOfTime as error:
+            reason = str(error)
+        except BaseException as error:  # a thread that dies would be waited for without end
+            reason = f"the engine failed: {type(error).__name__}: {error}"
+            detail = traceback.format_exc()
+            runlog.LOG.error("%s: %s\n%s", block.group.title, reason, detail)
+        if not (self._stopping or block.dropped):
+            for item in block.items:
+                if item.position not in answered:
+                    self._to_write.put(_Answer(item.position, Failed(reason, detail)))
+                    detail = ""
+
+    def _answer(self, block: Block, engine: Engine) -> Iterator[_Answer]:
+        group = block.group
+        fingerprint, settings = self._describe(engine, group)
+        asked: list[tuple[SampleItem, Request, Key]] = []
+        protocol = group.protocol
+        key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
+        for item in block.items:
+            try:
+                request = group.protocol.ask(item.sample, group.asking(item.trial))
+                key = key_of(item.sample.hash, item.trial, request)
+            except Exception as error:
+                reason = f"the sample could not be asked: {type(error).__name__}: {error}"
+                yield _Answer(item.position, Failed(reason, traceback.format_exc()))
+            else:
+                asked.append((item, request, key))
+        reused = 0
+        if self.reuse:
+            left = []
+            for entry, found in zip(asked, self.store.find([k for *_, k in asked]), strict=True):
+                if found is None:
+                    left.append(entry)
+                else:
+                    reused += 1
+                    item, _, key = entry
+                    yield _Answer(item.position, self._heard(item, found), key)
+            asked = left
+        started = time.monotonic()
+        expected = set(range(len(asked)))
+        try:
+            if asked:
+                self.check_time(group)
+                requests = [request for _, request, _ in asked]
+                for index, response in several.answer(engine, requests, group.asked.batch_size):
+                    if index not in expected:
+                        again = "twice" if 0 <= index < len(asked) else f"of {len(asked):,}"
+                        raise ValueError(f"it answered request {index} {again}")
+                    expected.remove(index)
+                    item, _, key = asked[index]
+                    yield self._taken(item, key, response)
+                    if expected:
+                        self.check_time(group)
+        finally:
+            seconds = time.monotonic() - started
+            done = len(asked) - len(expected)
+            self.store.add_work(group.index, seconds)
+            told = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
+            runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *told)
+
+    def check_time(self, group: Group) -> None:
+        """Stop asking for a group whose time is up; what is answered stays.
+
+        Raises:
+            OutOfTime: it has been asked for longer than the configuration allows.
+        """
+        now = time.monotonic()
+        begun = self._begun.setdefault(group.index, now)
+        timeout_s = group.asked.timeout_s
+        if timeout_s is not None and now - begun > timeout_s:
+            source = group.asked.sources.get("timeout_s", "")
+            raise OutOfTime(f"not asked: its timeout of {timeout_s:g} s is over ({source})")
+
+    def _taken(self, item: SampleItem, key: Key, response: Response) -> _Answer:
+        if isinstance(response, Failed):
+            return _Answer(item.position, response)
+        try:
+            new = encode(response)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
+            return _Answer(item.position, Failed(reason, traceback.format_exc()))
+        return _Answer(item.position, self._heard(item, response), key, new)
+
+    def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
+        # An engine without a fingerprint is one of a kind: its answers are never reused.
+        if id(engine) not in self._described:
+            fingerprint = getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}"
+            settings = dict(getattr(engine, "settings", {}))
+            self._described[id(engine)] = engine, fingerprint, settings
+            self.store.write_engine(
+                group.checkpoint_name,
+                {
+                    "fingerprint": fingerprint,
+                    "settings": settings,
+                    "notes": list(getattr(engine, "notes", ())),
+                    "facts": dict(getattr(engine, "facts", {})),
+                    "accelerator": describe_accelerator(),
+                },
+            )
+        _, fingerprint, settings = self._described[id(engine)]
+        return fingerprint, settings
+
+    def _heard(self, item: SampleItem, response: Response) -> Response:
+        """What pytest's thread gets: a program is read and begun here, the rest is read there."""
+        if not item.group.executes:
+            return response
+        read = item.group.read(item.sample, response)
+        self.executions.begin(item, read)
+        return read
+
+    # The writer's thread
+
+    def _write_answers(self) -> None:
+        stopped = False
+        while not stopped:
+            batch = [self._to_write.get()]
+            while True:
+                try:
+                    batch.append(self._to_write.get_nowait())
+                except queue.Empty:
+                    break
+            stopped = batch[-1] is _STOP
+            answers = [answer for answer in batch if isinstance(answer, _Answer)]
+            try:
+                self._store(answers)
+            except Exception as error:  # a thread that dies would be waited for without end
+                self._broken = error.what if isinstance(error, CkptbenchError) else repr(error)
+                with self._news:
+                    self._news.notify_all()
+                return
+            with self._news:
+                for answer in answers:
+                    self._ready[answer.position] = answer.response
+                    number = self.plan.block_of[answer.position]
+                    if number in self._blocks:
+                        self._blocks[number].answered += 1
+                self._news.notify_all()
+
+    def _store(self, answers: list[_Answer]) -> None:
+        given = [(a.position, self._group_of(a.position), a.key, a.new) for a in answers if a.key]
+        if given:
+            self.store.serve(given)
+
+    def _group_of(self, position: int) -> int:
+        item: SampleItem = self.items[position]  # type: ignore[assignment]
+        return item.group.index

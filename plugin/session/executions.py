@@ -1,0 +1,102 @@
+"""Generated programs are judged as soon as they exist, while the model writes the next ones."""
+
+from __future__ import annotations
+
+import typing
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from ..api.requests import Failed, Response, Sample, Skipped
+from ..config.parsers import EXEC_MEMORY_MB
+from ..results.evaluate import NoAnswer
+
+if TYPE_CHECKING:
+    from ..api.protocol import Protocol
+    from ..config.options import Options
+    from ..gate.baseline_values import Scalar
+    from .item import SampleItem
+
+
+class Execution(typing.Protocol):
+    """What became of a program. The `execution` of a benchmark function.
+
+    Attributes:
+        passed: whether every test held.
+        word: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
+            when the sandbox is at fault: that is no verdict on the program.
+        reason: one line.
+        wall_s: seconds from its start to its verdict.
+    """
+
+    @property
+    def passed(self) -> bool: ...
+
+    @property
+    def word(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def wall_s(self) -> float: ...
+
+
+class Executions:
+    """The programs of a session that are being judged, by the position of their item.
+
+    They are handed to the value of the `sandbox` fixture: its `submit` takes what the protocol's
+    `execute` made of a response and gives a future of an `Execution`.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[int, Future[Any]] = {}
+
+    def begin(self, item: SampleItem, response: Response) -> None:
+        """Have the program of a response judged, where its benchmark asks for that."""
+        group = item.group
+        if not group.executes or isinstance(response, Failed | Skipped):
+            return
+        assert group.values is not None
+        execute = group.protocol.execute
+        assert execute is not None
+        try:
+            self._running[item.position] = group.values["sandbox"].submit(
+                execute(item.sample, response, item.trial)
+            )
+        except Exception as error:
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            self._running[item.position] = failed
+
+    def result(self, item: SampleItem) -> Execution:
+        """The execution of an item's program, waiting for it.
+
+        Raises:
+            NoAnswer: the sandbox is at fault.
+        """
+        try:
+            execution: Execution = self._running.pop(item.position).result()
+        except Exception as error:
+            reason = f"the program could not be judged: {type(error).__name__}: {error}"
+            raise NoAnswer(Failed(reason)) from error
+        if execution.word == "error":
+            raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
+        return execution
+
+
+def limits_of(options: Options, protocol: Protocol, sample: Sample) -> dict[str, Scalar]:
+    """What the programs of a benchmark may use, as settings of its result.
+
+    Args:
+        sample: one of the benchmark's, which may bring limits along.
+    """
+    own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
+    limits: dict[str, Scalar] = {
+        "exec_timeout_s": options.exec_timeout,
+        "exec_memory_mb": EXEC_MEMORY_MB,
+        "exec_libraries": ",".join(options.exec_libraries),
+        **own,
+    }
+    if options.exec_memory is not None:
+        limits["exec_memory_mb"] = options.exec_memory
+    return limits

@@ -1,0 +1,299 @@
+"""pytest-xdist: blocks go to workers whole, each worker has a GPU of its own.
+
+The plan of the first worker lies in the run store before the scheduler starts, so the scheduler
+cuts the same blocks as the workers do. Modes of `--dist` other than `load` keep xdist's own
+scheduler: the outcomes are the same, some samples may be answered twice. They are counted once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .._util.errors import CkptbenchError
+from . import blocks as planning
+
+if TYPE_CHECKING:
+    from .session import BenchSession
+
+# A worker holds its last item back until it knows what comes next.
+_KEEP_AHEAD = 2
+_REFUSAL = "ckptbench_refusal"
+_NOTES = "ckptbench_notes"
+
+
+def visible_gpus() -> list[str]:
+    """Names of the GPUs that CUDA would use, found without loading it."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return [name for name in chosen.split(",") if name.strip() not in ("", "-1")]
+    try:
+        cards = list(Path("/proc/driver/nvidia/gpus").iterdir())
+    except OSError:  # as in some containers, which show the devices all the same
+        cards = [path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdecimal()]
+    return [str(i) for i in range(len(cards))]
+
+
+def worker_number(worker: str) -> int:
+    """3 for `gw3`."""
+    digits = worker.removeprefix("gw")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def share_the_machine(worker: str, workers: int) -> None:
+    """Give a worker its GPU and its share of the cores, before torch is loaded."""
+    gpus = visible_gpus()
+    if gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[worker_number(worker) % len(gpus)]
+    if "OMP_NUM_THREADS" not in os.environ:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        os.environ["OMP_NUM_THREADS"] = str(max(1, cores // max(1, workers)))
+
+
+def tell_refusal(session: pytest.Session, message: str) -> None:
+    """Tell the main process why this worker will run nothing."""
+    session.items.clear()
+    report = pytest.CollectReport("ckptbench", "failed", longrepr=message, result=[])
+    setattr(report, _REFUSAL, message)
+    session.config.hook.pytest_collectreport(report=report)
+
+
+def tell_notes(config: pytest.Config, notes: Sequence[str]) -> None:
+    """Hand a worker's notes over when it ends."""
+    output = getattr(config, "workeroutput", None)
+    if output is not None:
+        output[_NOTES] = list(notes)
+
+
+class Controller:
+    """The main process's part in a session with workers."""
+
+    def __init__(self, bench: BenchSession) -> None:
+        self._bench = bench
+        self._checked = False
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker which run it is part of."""
+        node.workerinput["ckptbench_run_id"] = self._bench.options.run_id
+        node.workerinput["ckptbench_token"] = self._bench.token
+        node.workerinput["ckptbench_checkpoints"] = [asdict(c) for c in self._bench.checkpoints]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a worker found worth telling while it ran."""
+        told = getattr(node, "workeroutput", {}).get(_NOTES, ())
+        self._bench.notes = tuple(dict.fromkeys([*self._bench.notes, *told]))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """End the session when a worker found that it cannot begin."""
+        if message := getattr(report, _REFUSAL, ""):
+            raise pytest.UsageError(message)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Add the scores and verdicts to a pytest-json-report file."""
+        if self._bench.summary is not None:
+            from ..reports.json_report import json_report_part
+
+            json_report["ckptbench"] = json_report_part(self._bench.summary)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Refuse a baseline of another protocol, as soon as a worker has kept the plan."""
+        if self._checked or not self._bench.asks:
+            return
+        self._checked = True
+        try:
+            self._bench.check_baseline()
+        except CkptbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Serve whole blocks in the mode `load`."""
+        if config.getoption("dist") != "load":
+            return None
+        return LateScheduler(self._bench, config, log)
+
+
+class LateScheduler:
+    """xdist's own scheduler until the workers have collected; then ours, if they ask anything.
+
+    xdist wants a scheduler before it knows what was collected, and a session without benchmarks
+    must run as if we were not there.
+    """
+
+    def __init__(self, bench: BenchSession, config: pytest.Config, log: Any) -> None:
+        from xdist.scheduler import LoadScheduling
+
+        self._bench = bench
+        self._scheduler: Any = LoadScheduling(config, log)
+        self._chosen = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def schedule(self) -> None:
+        """Begin to hand out tests, or go on with a worker that replaces another."""
+        if not self._chosen:
+            self._chosen = True
+            if self._bench.asks:
+                xdists = self._scheduler
+                self._scheduler = BlockScheduler(self._bench, xdists.config, xdists.numnodes)
+                for node in xdists.nodes:
+                    self._scheduler.add_node(node)
+                    if node in xdists.node2collection:
+                        self._scheduler.add_node_collection(node, xdists.node2collection[node])
+        self._scheduler.schedule()
+
+
+class BlockScheduler:
+    """Hands out the blocks of the plan, and every other test by itself.
+
+    Each block has a home worker, which may answer it ahead while it reports the one before;
+    whoever runs out of its own takes from the others. The store tells its worker of a block that
+    was taken, before that is sent the one before: so it answers none ahead which it will not run.
+    See xdist's `Scheduling` for the contract.
+    """
+
+    def __init__(self, bench: BenchSession, config: pytest.Config, n_nodes: int) -> None:
+        self._bench = bench
+        self.config = config  # where other plugins look for it
+        self._n_nodes = n_nodes
+        self._collections: dict[Any, list[str]] = {}
+        self._pending: dict[Any, deque[int]] = {}
+        self._queues: list[deque[array[int]]] = [deque() for _ in range(self._n_nodes)]
+        self._collection: list[str] | None = None
+        self._block_of: Sequence[int] = ()
+
+    @property
+    def nodes(self) -> list[Any]:
+        return list(self._pending)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        return len(self._collections) >= self._n_nodes
+
+    @property
+    def tests_finished(self) -> bool:
+        if not self.collection_is_completed or any(self._queues):
+            return False
+        return all(len(pending) < _KEEP_AHEAD for pending in self._pending.values())
+
+    @property
+    def has_pending(self) -> bool:
+        return any(self._queues) or any(self._pending.values())
+
+    def add_node(self, node: Any) -> None:
+        self._pending[node] = deque()
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        if self._collection is not None and list(collection) != self._collection:
+            self._report_difference(node, collection)
+            self._pending.pop(node)
+            node.shutdown()
+            return
+        self._collections[node] = list(collection)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        self._pending[node].remove(item_index)
+        self._feed(node)
+
+    def mark_test_pending(self, item: str) -> None:
+        assert self._collection is not None
+        self._queues[0].appendleft(array("q", [self._collection.index(item)]))
+        for node in self.nodes:
+            self._feed(node)
+
+    def remove_pending_tests_from_node(self, node: Any, indices: Sequence[int]) -> None:
+        raise NotImplementedError("blocks are never taken back from a worker")
+
+    def remove_node(self, node: Any) -> str | None:
+        """Take a worker away; what it had left goes to the others, but for what it died in."""
+        left = self._pending.pop(node)
+        if not left or self._collection is None:
+            return None
+        died_in = left.popleft()
+        if left:
+            self._queues[self._home(node)].appendleft(array("q", left))
+        for other in self.nodes:
+            self._feed(other)
+        return self._collection[died_in]
+
+    def schedule(self) -> None:
+        if self._collection is None:
+            self._collection = next(iter(self._collections.values()))
+            for node, collection in self._collections.items():
+                if collection != self._collection:
+                    self._report_difference(node, collection)
+                    return
+            self._fill_queues(self._collection)
+        for node in self.nodes:
+            self._feed(node)
+
+    def _fill_queues(self, collection: Sequence[str]) -> None:
+        group_of = dict(self._bench.store.group_of_positions())
+        groups = [group_of.get(position) for position in range(len(collection))]
+        plan = planning.cut(groups, planning.fair_size(len(group_of), self._n_nodes))
+        self._block_of = plan.block_of
+        for number, block in enumerate(plan.blocks):
+            self._queues[planning.home_of(number, self._n_nodes)].append(block)
+        others = [position for position, group in enumerate(groups) if group is None]
+        for number, position in enumerate(others):
+            self._queues[planning.home_of(number, self._n_nodes)].append(array("q", [position]))
+
+    def _home(self, node: Any) -> int:
+        return planning.home_of(worker_number(node.gateway.id), self._n_nodes)
+
+    def _take(self, node: Any) -> array[int] | None:
+        """The next block of a worker's own, or the last one of whoever has most left.
+
+        A single block that its worker is about to begin is left to it: it may be half answered.
+        """
+        owners: dict[int, Any] = {}  # one each: a worker that replaces another may have its home
+        for other in self.nodes:
+            if not other.shutting_down:
+                owners.setdefault(self._home(other), other)
+        home = self._home(node)
+        if owners[home] is node and self._queues[home]:
+            return self._queues[home].popleft()
+        queues = [q for i, q in enumerate(self._queues) if len(q) > (1 if i in owners else 0)]
+        if not queues:
+            return None
+        block = max(queues, key=len).pop()
+        if self._block_of[block[0]] >= 0:
+            # Its own worker may answer it too, if that cannot be told: no more than that is lost.
+            with contextlib.suppress(CkptbenchError):
+                self._bench.store.note_taken(block[0])
+        return block
+
+    def _feed(self, node: Any) -> None:
+        while not node.shutting_down and len(self._pending[node]) < _KEEP_AHEAD:
+            block = self._take(node)
+            if block is None:
+                node.shutdown()
+                return
+            self._pending[node].extend(block)
+            node.send_runtest_some(list(block))
+
+    def _report_difference(self, node: Any, collection: Sequence[str]) -> None:
+        from xdist.report import report_collection_diff
+
+        first_node, first = next(iter(self._collections.items()))
+        message = report_collection_diff(
+            self._collection or first, list(collection), first_node.gateway.id, node.gateway.id
+        )
+        if message:
+            self.config.hook.pytest_collectreport(
+                report=pytest.CollectReport(node.gateway.id, "failed", longrepr=message, result=[])
+            )

@@ -1,0 +1,117 @@
+"""Where a tracking server is, and its login kept apart from what may be shown or written."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from urllib.parse import unquote, urlsplit
+
+from .._util.errors import CkptbenchError
+
+VARIABLE = "MLFLOW_TRACKING_URI"
+FROM_ENVIRONMENT = "env"
+OFF = "off"
+_USER, _PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://\S+|databricks|databricks://\S+|file:\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A tracking server.
+
+    Attributes:
+        uri: what the client connects to; an HTTP login is not in it.
+        shown: what may be printed and written.
+        login: the environment variables through which the client takes an HTTP login.
+    """
+
+    uri: str = field(repr=False)
+    shown: str
+    login: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secret(self) -> bool:
+        """Whether there is more to the address than what is shown."""
+        return bool(self.login) or self.shown != self.uri
+
+    def hide(self, text: str) -> str:
+        """A message of the client without anything that is in the login."""
+        password = urlsplit(self.uri).password or self.login.get(_PASSWORD, "")
+        for secret in filter(None, (password, unquote(password))):
+            text = text.replace(secret, "***")
+        return _LOGIN.sub("***", text)
+
+
+def tracking_uri(text: str) -> str:
+    """Reads `--mlflow`: a URI, `env` for the one in MLFLOW_TRACKING_URI, or `off`, which is empty.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no URI, or the variable is not set.
+    """
+    if text == OFF:
+        return ""
+    found = os.environ.get(VARIABLE, "") if text == FROM_ENVIRONMENT else text
+    if not found:
+        raise argparse.ArgumentTypeError(f"'env' takes the URI from {VARIABLE}, which is not set")
+    if not _SCHEME.fullmatch(found):
+        shown = _LOGIN.sub("***", found)
+        raise argparse.ArgumentTypeError(
+            "expected the URI of a tracking server such as http://localhost:5000, a store such as "
+            f"sqlite:///mlflow.db, or 'env' for {VARIABLE}, got {shown!r}"
+        )
+    return found
+
+
+def address_of(uri: str) -> Address:
+    """Take a URI apart.
+
+    Raises:
+        CkptbenchError: an HTTP login without a password, which the client would not send.
+    """
+    parts = urlsplit(uri)
+    shown = _LOGIN.sub("***", uri)
+    if parts.scheme not in ("http", "https") or "@" not in parts.netloc:
+        return Address(uri, shown)
+    if not parts.username or not parts.password:
+        raise CkptbenchError(
+            "the login in the tracking URI is not a user and a password",
+            where=shown,
+            remedy="write http://USER:PASSWORD@HOST, or set MLFLOW_TRACKING_TOKEN",
+        )
+    login = {
+        _USER: unquote(parts.username),
+        _PASSWORD: unquote(parts.password),
+    }
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return Address(bare, bare, login)
+
+
+def check_tracking(uri: str) -> None:
+    """Refuse to begin a session whose run could not be sent in the end, whatever the server says.
+
+    Args:
+        uri: of the server; nothing is checked when empty.
+
+    Raises:
+        CkptbenchError: the client is not installed, or the login is incomplete.
+    """
+    if uri:
+        require_client()
+        address_of(uri)
+
+
+def require_client() -> None:
+    """See that MLflow's client is there, without importing it.
+
+    Raises:
+        CkptbenchError: MLflow's client is not installed.
+    """
+    if find_spec("mlflow") is None:
+        raise CkptbenchError(
+            "MLflow's client is not installed", remedy="pip install 'ckptbench[mlflow]'"
+        )

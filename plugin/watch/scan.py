@@ -1,0 +1,137 @@
+"""Which checkpoints a folder holds, and which of them a trainer has finished writing.
+
+A checkpoint is ready when it is whole and none of its files has changed in size or time for the
+settling time. That is measured by what is seen here: the clock of a file server may differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+
+from .complete import lacking
+
+PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")
+# Names that trainers and copying programs write to before they rename: never looked into.
+_TEMPORARY = ("tmp*", ".*", "*.tmp", "*.tmp-*", "*.temp", "*.part", "*.partial", "*.incomplete")
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A checkpoint that can be evaluated.
+
+    Attributes:
+        path: its folder or file.
+        signature: over names, sizes and times of its files: another one is another checkpoint.
+    """
+
+    path: Path
+    signature: str
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one look saw.
+
+    Attributes:
+        ready: in no particular order.
+        unready: why the others are not ready, by name.
+        gone: names that an earlier look saw and this one did not.
+        changed: whether anything differs from the look before.
+    """
+
+    ready: tuple[Ready, ...] = ()
+    unready: Mapping[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    changed: bool = False
+
+
+class Survey:
+    """Looks at a folder again and again."""
+
+    def __init__(
+        self,
+        folder: Path,
+        clock: Callable[[], float],
+        *,
+        patterns: Sequence[str] = PATTERNS,
+        settle_s: float = 10.0,
+    ) -> None:
+        """Begin without having seen anything.
+
+        Args:
+            folder: the training run's folder; it may not exist yet.
+            clock: seconds that only grow.
+            patterns: names of checkpoints; temporary names are left out whatever they match.
+            settle_s: how long a checkpoint must lie still.
+        """
+        self._folder = folder
+        self._clock = clock
+        self._patterns = tuple(patterns)
+        self._settle_s = settle_s
+        self._since: dict[str, tuple[str, float]] = {}  # signature and when it was first seen
+
+    def look(self) -> View:
+        """See what is there now."""
+        now = self._clock()
+        found = {path.name: path for path in self._paths()}
+        before, self._since = self._since, {}
+        ready: list[Ready] = []
+        unready: dict[str, str] = {}
+        for name, path in found.items():
+            signature = signature_of(path)
+            seen = before.get(name)
+            since = seen[1] if seen is not None and seen[0] == signature else now
+            self._since[name] = signature, since
+            if not signature or now - since < self._settle_s:
+                unready[name] = "still being written"
+            elif why := lacking(path):
+                unready[name] = why
+            else:
+                ready.append(Ready(path, signature))
+        gone = tuple(name for name in before if name not in found)
+        old = {name: signature for name, (signature, _) in before.items()}
+        new = {name: signature for name, (signature, _) in self._since.items()}
+        return View(tuple(ready), unready, gone, old != new)
+
+    def _paths(self) -> list[Path]:
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        return [self._folder / name for name in names if is_meant(name, self._patterns)]
+
+
+def is_meant(name: str, patterns: Sequence[str] = PATTERNS) -> bool:
+    """Whether a name is that of a checkpoint, and not of one under way to its place."""
+    if any(fnmatch(name, temporary) for temporary in _TEMPORARY):
+        return False
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def signature_of(checkpoint: Path) -> str:
+    """A digest over names, sizes and times of the files; empty while they come and go."""
+    seen = []
+    try:
+        if checkpoint.is_dir():
+            for folder, _, names in os.walk(checkpoint):
+                for name in names:
+                    path = Path(folder, name)
+                    facts = path.stat()
+                    seen.append(
+                        (os.path.relpath(path, checkpoint), facts.st_size, facts.st_mtime_ns)
+                    )
+        else:
+            facts = checkpoint.stat()
+            seen.append(("", facts.st_size, facts.st_mtime_ns))
+    except OSError:
+        return ""
+    return hashlib.sha256(repr(sorted(seen)).encode(errors="replace")).hexdigest()[:32]
