@@ -7,9 +7,8 @@ Everything the author of a benchmark needs is here:
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
-
 from ._util.errors import CkptbenchError
+from ._util.version import __version__
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
 from .api.engine import Engine
 from .api.protocol import Asking, Protocol

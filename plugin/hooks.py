@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,9 @@ def pytest_configure(config: pytest.Config) -> None:
     workerinput = getattr(config, "workerinput", {})
     try:
         options = session_options.read(config, continued=workerinput.get("ckptbench_run_id", ""))
-        bench = config.stash[KEY] = BenchSession.begin(config, options, workerinput)
+        bench = config.stash[KEY] = BenchSession.begin(
+            config, options, workerinput, hooks=sys.modules[__name__]
+        )
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
     if not workerinput:

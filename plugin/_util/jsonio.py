@@ -2,50 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
-from collections.abc import Mapping, Sequence
 from typing import Any
-
-from ..api.requests import JSON
-from ..gate.verdict import Verdict
-from ..results.summary import Summary
-from ..scores.score import Score
-
-NOT_FINITE = "the computed value is not a finite number"
-
-
-def summary_as_json(summary: Summary) -> dict[str, JSON]:
-    """A summary as the JSON object of `summary.json`, the format's name first."""
-    return {"format": summary.format, **as_json(summary)}
-
-
-def as_json(value: Any) -> JSON:
-    """A value of dataclasses, mappings, sequences and scalars as plain JSON values.
-
-    Dataclasses become objects with their fields in order; mappings inside them are sorted by
-    key, because counts by reason arrive in whatever order workers finish. NaN and Infinity
-    become null: a score then says so in `reason`, and a verdict loses its comparison and says
-    so in `detail`. NumPy scalars become Python's.
-
-    Raises:
-        TypeError: a value has no JSON form.
-    """
-    # Scalars first: a hundred thousand samples are made of little else.
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object(_finite(value))
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, Sequence)):
-        return [as_json(item) for item in value]
-    if hasattr(value, "item"):
-        return as_json(value.item())
-    raise TypeError(f"{type(value).__name__} has no JSON form: {value!r}")
 
 
 def pretty(value: JSON) -> str:
@@ -70,43 +28,7 @@ def on_one_line(text: str) -> str:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
-def one_line(value: Any) -> str:
-    """A value as JSON on one line of a JSON Lines file, with its newline.
-
-    What is not plain JSON goes through `as_json` first.
-    """
-    try:
-        line = _ENCODER.encode(value)
-    except (TypeError, ValueError):
-        line = _ENCODER.encode(as_json(value))
-    return on_one_line(line)
+JSON = Any
 
 
-def _object(value: Any) -> dict[str, JSON]:
-    result = {}
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        if isinstance(item, Mapping):
-            item = dict(sorted(item.items()))
-        elif field.name == "interval" and item is not None and not all(map(math.isfinite, item)):
-            item = None
-        result[field.name] = as_json(item)
-    return result
-
-
-def _finite(value: Any) -> Any:
-    """The same dataclass, with its reason when the number it is about does not exist."""
-    if isinstance(value, Score) and value.value is not None and not math.isfinite(value.value):
-        return dataclasses.replace(
-            value,
-            value=None,
-            standard_error=None,
-            interval=None,
-            reason=value.reason or NOT_FINITE,
-        )
-    if isinstance(value, Verdict) and value.comparison is not None:
-        figures = value.comparison
-        if not all(map(math.isfinite, (figures.current, figures.baseline, figures.difference))):
-            detail = f"{value.detail}: {NOT_FINITE}" if value.detail else NOT_FINITE
-            return dataclasses.replace(value, comparison=None, detail=detail)
-    return value
+Scalar = str | int | float | bool | None

@@ -5,18 +5,10 @@ Fractions are said as percentages and differences in percentage points (pp), two
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-
-from ..api.requests import JSON
-from ..gate.amounts import amount, signed_amount
-from ..gate.verdict import Verdict
-from ..results.summary import BenchmarkResult, CheckpointResult, Coverage, Scalar, Summary
+from collections.abc import Iterable, Mapping
 
 MISSING = "-"
-LESS_IS_BETTER = "↓"
-NO_DROP = "no drop"
 
 
 def percent(fraction: float | None) -> str:
@@ -37,26 +29,6 @@ def number_interval(interval: tuple[float, float] | None) -> str:
     return f"[{number(low)}, {number(high)}]"
 
 
-def points(difference: float | None, unit: str = "share") -> str:
-    """A signed difference in the unit of its metric: `-1.31 pp`, `+0.024 bits/byte`."""
-    return MISSING if difference is None else signed_amount(difference, unit)
-
-
-def size(difference: float | None, unit: str = "share") -> str:
-    """A difference whose direction the sentence gives: `1.31 pp`."""
-    return MISSING if difference is None else amount(difference, unit)
-
-
-def value(number_or_none: float | None, unit: str = "share") -> str:
-    """A score in the unit of its metric: `67.78%`, `26.020`."""
-    return percent(number_or_none) if unit == "share" else number(number_or_none)
-
-
-def value_interval(interval: tuple[float, float] | None, unit: str = "share") -> str:
-    """`[65.88, 69.62]`, in per cent of a share."""
-    return percent_interval(interval) if unit == "share" else number_interval(interval)
-
-
 def percent_interval(interval: tuple[float, float] | None) -> str:
     """`[65.88, 69.62]`, in per cent."""
     if interval is None:
@@ -65,27 +37,9 @@ def percent_interval(interval: tuple[float, float] | None) -> str:
     return f"[{low:.2f}, {high:.2f}]"
 
 
-def points_interval(interval: tuple[float, float] | None, unit: str = "share") -> str:
-    """`[-2.10, +0.54]`, in percentage points of a share."""
-    if interval is None:
-        return MISSING
-    if unit == "share":
-        low, high = map(_hundredfold, interval)
-        return f"[{low:+.2f}, {high:+.2f}]"
-    low, high = interval
-    return f"[{low:+.4g}, {high:+.4g}]"
-
-
 def probability(p: float) -> str:
     """`p = 0.0312`, or `p < 0.0001`."""
     return "p < 0.0001" if p < 0.00005 else f"p = {p:.4f}"
-
-
-def verdict_p(verdict: Verdict) -> str:
-    """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
-    if verdict.p_adjusted is None:
-        return ""
-    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
 
 
 def count(number: int) -> str:
@@ -98,160 +52,9 @@ def counted(number: int, noun: str) -> str:
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
 
 
-def coverage(facts: Coverage) -> str:
-    """`2,380 of 2,400 scored, 20 skipped (20 first_mention_out_of_window), 3 errors`."""
-    parts = [f"{count(facts.scored)} of {count(facts.planned)} scored"]
-    if skipped := sum(facts.skipped.values()):
-        reasons = ", ".join(f"{count(n)} {why}" for why, n in sorted(facts.skipped.items()) if n)
-        parts.append(f"{count(skipped)} skipped ({reasons})")
-    counts = facts.scored + sum(facts.skipped.values()) + facts.errors + facts.not_run
-    if facts.errors and counts > facts.planned:
-        # A sample of several trials can be scored by those that were answered.
-        parts.append(f"{count(facts.errors)} with errors in some trials")
-    elif facts.errors:
-        parts.append(counted(facts.errors, "error"))
-    if facts.not_run:
-        parts.append(f"{count(facts.not_run)} not run")
-    if facts.reachable is not None:
-        share = f" ({percent(facts.reachable / facts.planned)})" if facts.planned else ""
-        parts.append(f"{count(facts.reachable)} reachable{share}")
-    return ", ".join(parts)
-
-
 def formula(weights: Mapping[str, float]) -> str:
     """`0.4 x real@1 + 0.3 x real@5 + 0.3 x lambada@1`, as the run was configured."""
     return " + ".join(f"{weight:g} x {metric}" for metric, weight in weights.items())
-
-
-def settings(values: Mapping[str, Scalar]) -> str:
-    """`dtype fp32, seq_len 512`."""
-    return ", ".join(f"{name} {_setting(value)}" for name, value in sorted(values.items()))
-
-
-def answering(checkpoint: CheckpointResult) -> str:
-    """`12.3 s, 3,200 asked, 0 reused`."""
-    asked = f"{count(checkpoint.asked)} asked, {count(checkpoint.reused)} reused"
-    return f"{checkpoint.seconds:.1f} s, {asked}"
-
-
-def flips_heading(result: BenchmarkResult) -> str:
-    """`flips at real@1: 38 lost, 9 won`; the first metric's, of which the flips are."""
-    metric = result.scores[0].metric if result.scores else "the first metric"
-    lost = sum(flip.change == "lost" for flip in result.flips)
-    won = sum(flip.change == "won" for flip in result.flips)
-    for verdict in result.verdicts:
-        figures = verdict.comparison
-        if verdict.metric == metric and figures and figures.lost is not None:
-            lost, won = figures.lost, figures.won or 0
-    return f"flips at {metric}: {count(lost)} lost, {count(won)} won"
-
-
-def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
-    """What a reader must know of the comparisons, by the metrics it is true of."""
-    told: dict[str, list[str]] = {}
-    samples = {score.metric: score.n for score in result.scores}
-    for verdict in result.verdicts:
-        figures = verdict.comparison
-        if figures is None:
-            continue
-        n = samples.get(verdict.metric)
-        if figures.kind == "point":
-            note = "point comparison, not tested: the baseline gives neither n nor standard error"
-        elif figures.kind == "unpaired":
-            n_then = "not known" if figures.baseline_n is None else count(figures.baseline_n)
-            note = f"unpaired comparison: the baseline holds numbers only (its n: {n_then})"
-        elif figures.n is not None and n is not None and figures.n < n:
-            shared = f"{count(figures.n)} of {count(n)}"
-            note = f"compared over the {shared} samples that the baseline holds too"
-        else:
-            continue
-        told.setdefault(note, []).append(verdict.metric)
-    return tuple(f"{', '.join(metrics)}: {note}" for note, metrics in told.items())
-
-
-def noise(result: BenchmarkResult) -> str:
-    """Where the error of the first metric with several trials comes from; empty without one."""
-    if not result.noise:
-        return ""
-    found = result.noise[0]
-    shares = {score.metric: score.share for score in result.scores}
-    share = shares.get(found.metric, True)
-
-    def error(value: float) -> str:
-        return f"{_hundredfold(value):.2f} pp" if share else number(value)
-
-    most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
-    return (
-        f"noise of {found.metric}: {found.share_of_draw:.0%} of the variance is the draw of "
-        f"answers, {found.share_of_problems:.0%} the choice of problems; standard error "
-        f"{error(found.se_now)}, {error(found.se_twice_trials)} with twice the trials, "
-        f"{error(found.se_twice_problems)} with twice the problems: {found.remedy} shrink it {most}"
-    )
-
-
-def noise_floor(result: BenchmarkResult) -> str:
-    """How many samples flipped when they were asked again; empty where none was.
-
-    `noise floor: 1 of 100 samples flipped (0.2% to 5.4%) when asked again with another seed and
-    batch size`.
-    """
-    floor = result.floor
-    if floor is None:
-        return ""
-    if floor.interval is None:
-        return f"noise floor: none of {counted(floor.unanswered, 'sample')} could be asked again"
-    low, high = (f"{100 * end:.1f}%" for end in floor.interval)
-    other = "another seed and batch size" if floor.other_batch_size else "another seed"
-    unanswered = f"; {count(floor.unanswered)} had no second answer" if floor.unanswered else ""
-    return (
-        f"noise floor: {count(floor.flipped)} of {counted(floor.samples, 'sample')} flipped "
-        f"({low} to {high}) when asked again with {other}{unanswered}"
-    )
-
-
-def noise_floors_together(summary: Summary) -> tuple[str, ...]:
-    """The floors of several checkpoints, one sentence for each gated protocol."""
-    by_protocol: dict[str, list[tuple[int, int]]] = {}
-    for result in (
-        result for checkpoint in summary.checkpoints for result in checkpoint.benchmarks
-    ):
-        if result.floor is not None and result.primary:
-            of_one = (result.floor.flipped, result.floor.samples)
-            by_protocol.setdefault(result.protocol, []).append(of_one)
-    told = []
-    for protocol, floors in by_protocol.items():
-        most, of = max(floors, key=lambda each: each[0] / max(1, each[1]))
-        flipped, samples = map(sum, zip(*floors, strict=True))
-        told.append(
-            f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
-            f"{counted(len(floors), 'checkpoint')} flipped when asked again, at most "
-            f"{count(most)} of {count(of)} in one of them"
-        )
-    return tuple(told)
-
-
-def noise_notes(summary: Summary) -> tuple[str, ...]:
-    """What is known of the noise of each benchmark of a run, with whose it is."""
-    several = len(summary.checkpoints) > 1
-    return tuple(
-        f"{f'{checkpoint.name} ' if several else ''}{result.protocol}: {sentence}"
-        for checkpoint in summary.checkpoints
-        for result in checkpoint.benchmarks
-        for sentence in (noise(result), noise_floor(result))
-        if sentence
-    )
-
-
-def rerun_command(summary: Summary, nodeid: str) -> str:
-    """A shell command that asks one item of this run again.
-
-    Without stated options it names every checkpoint of the run, because items carry the
-    checkpoint's name when there are several.
-    """
-    options: Sequence[str] = summary.rerun_options or [
-        f"--checkpoint={spec}" for spec in dict.fromkeys(c.spec for c in summary.checkpoints)
-    ]
-    return shlex.join(["pytest", nodeid, *options])
 
 
 def width(text: str) -> int:
@@ -284,7 +87,3 @@ def _columns(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _setting(value: JSON) -> str:
-    return "none" if value is None else str(value)

@@ -1,1 +1,1 @@
-"""What the checkpoints of training runs, measured, say together: pure functions over outcomes."""
+"""Checkpoints compared: the best one, overfitting, noise, runs side by side. Pure functions."""

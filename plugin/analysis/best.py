@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._util.holm import holm
-from .._util.names import place
-from .._util.text import count, value
+from .._util.text import count
+from ..gate.units import value
 from ..results.measurement import Measurement
 from .compare import Settings, best_by, compare, gain, told_apart, value_of
 from .conclusions import Best, Rival
+from .order import place
 from .phrases import figures, named, samples, superlative
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..gate.baseline_values import BaselineBenchmark
+from ..gate.baseline import BaselineBenchmark
 from ..gate.comparison import Terms, compare_numbers, compare_score
 from ..gate.composite_comparison import compare_composite
 from ..gate.decide import DEFAULT_ALPHA

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._util.text import points, probability, size
+from .._util.text import probability
+from ..gate.units import points, size
 from ..results.measurement import Measurement
 from .compare import Settings, best_by, compare, could_find
 from .conclusions import PeakAndLast, Stopping

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._util.names import place
-from .._util.text import count, points, points_interval, probability, size
+from .._util.text import count, probability
+from ..gate.units import points, points_interval, size
 from ..gate.verdict import Comparison
 from ..results.measurement import Measurement
 from ..scores.composite import METRIC
 from .compare import AVERAGE, direction
+from .order import place
 
 
 def named(measurement: Measurement) -> str:

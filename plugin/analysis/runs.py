@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from .._util.holm import holm
-from .._util.names import epoch_key, in_order
-from .._util.text import size
+from ..gate.units import size
 from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, clash, compare, corrected
 from .conclusions import RunsCompared
 from .eligibility import metrics_of, taking_part
+from .order import epoch_key, in_order
 from .phrases import evidence, figures, named, sensitivity
 
 EACH_BEST = "each one's best"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from .._util.errors import CkptbenchError
-from ..gate.baseline_values import FORMAT, Baseline, BaselineBenchmark
+from ..gate.baseline import FORMAT, Baseline, BaselineBenchmark
 from ..gate.decide import Candidate, Rules, decide
 from ..gate.evaluate import evaluate
 from ..gate.measured import Measured, Scope

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..gate.baseline_values import BaselineBenchmark, BaselineScore
+from ..gate.baseline import BaselineBenchmark, BaselineScore
 from ..gate.measured import Measured
 from ..results.measurement import BenchmarkMeasurement
 from ..scores.score import SampleValues

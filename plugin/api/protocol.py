@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .requests import Request, Response, Sample
 
 if TYPE_CHECKING:
-    from ..gate.baseline_values import Scalar
+    from .._util.jsonio import Scalar
     from ..scores.score import Reducer
 
 

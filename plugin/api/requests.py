@@ -10,12 +10,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from .._util.errors import CkptbenchError
+from .._util.jsonio import JSON
 from .._util.rounding import rounded
-
-JSON = Any
 
 # `json.dumps` would make an encoder for each call, which costs as much as the encoding.
 _CANONICAL = json.JSONEncoder(

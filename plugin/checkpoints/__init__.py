@@ -1,1 +1,1 @@
-"""From what stands after `--checkpoint` to the checkpoints of a session, without loading any."""
+"""Which checkpoints `--checkpoint` means: patterns, steps, epochs. No model is loaded."""

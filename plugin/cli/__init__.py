@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from .. import __version__
 from .._util.errors import CkptbenchError
+from .._util.version import __version__
 from . import baseline_import, build, compare, judge, merge, mlflow, plan, report, watch
 
 _COMMANDS = (build, judge, compare, report, merge, baseline_import, plan, mlflow, watch)

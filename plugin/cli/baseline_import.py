@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         0.
     """
     from .._util.atomic import atomic_write_text
-    from ..gate.baseline import load
+    from ..readers.baseline import load
     from ..readers.detect import read
     from ..readers.to_baseline import baseline_text
 

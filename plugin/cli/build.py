@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import __version__
 from .._util.errors import CkptbenchError
+from .._util.version import __version__
 
 if TYPE_CHECKING:
     from ckptbench.fixtures.datasets.real_k_builder import Counts

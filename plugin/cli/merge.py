@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         What the whole run exits with: 1 when it is incomplete, or fails the gate.
     """
     from .._util.text import counted
-    from ..gate.baseline import load
+    from ..readers.baseline import load
     from ..reports.terminal import terminal_lines
     from ..runs.merge import merge
 

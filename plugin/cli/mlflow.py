@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
-from ..tracking.uri import FROM_ENVIRONMENT, VARIABLE, tracking_uri
+from ..config.tracking_uri import FROM_ENVIRONMENT, VARIABLE, tracking_uri
 
 _EXAMPLES = """\
 examples:

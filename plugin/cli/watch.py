@@ -14,7 +14,7 @@ from typing import Any
 from .._util.errors import CkptbenchError
 from ..config.parsers import report_formats
 from ..config.parsers import run_id as read_run_id
-from ..tracking.uri import check_tracking, tracking_uri
+from ..config.tracking_uri import check_tracking, tracking_uri
 from ..watch.scan import PATTERNS
 from .arguments import add_tolerance_and_alpha
 

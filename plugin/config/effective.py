@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
+from ..scores.aggregate import _spellings
 
 if TYPE_CHECKING:
     from .options import Options
@@ -102,16 +103,6 @@ def effective(options: Options, name: str) -> Effective | None:
     )
 
 
-def wanted_among(metrics: Iterable[str], wanted: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Those of a benchmark's metrics that are wanted; all of them for None.
-
-    `acc` means every metric whose name, or whose last word before a filter, is `acc`.
-    """
-    if wanted is None:
-        return tuple(metrics)
-    return tuple(metric for metric in metrics if not _spellings(metric).isdisjoint(wanted))
-
-
 def check_wanted(metrics: Iterable[str], wanted: Iterable[str], where: str) -> None:
     """Refuse wanted metrics that no benchmark of an entry has.
 
@@ -127,8 +118,3 @@ def check_wanted(metrics: Iterable[str], wanted: Iterable[str], where: str) -> N
             where=where,
             remedy=f"metrics: {'; '.join(known)}",
         )
-
-
-def _spellings(metric: str) -> set[str]:
-    last = metric.rpartition(" ")[2]
-    return {metric, last, last.partition(",")[0]}

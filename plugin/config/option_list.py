@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..tracking.uri import tracking_uri
 from .lm_eval_options import LM_EVAL_OPTIONS
 from .model_args import model_args
 from .option import Option
@@ -38,6 +37,7 @@ from .parsers import (
     tolerances,
     whole_number,
 )
+from .tracking_uri import tracking_uri
 
 OPTIONS: tuple[Option, ...] = (
     Option(

@@ -1,32 +1,244 @@
-"""Baselines: what other rooms import. Reading needs pydantic, which is imported when it is done."""
+"""A baseline: the scores and outcomes that later checkpoints are compared with.
+
+These are the values; `baseline_file` reads and writes them. Other rooms import both from
+`baseline`.
+"""
 
 from __future__ import annotations
 
-from ..readers.baseline import baseline_schema, dump, load, write
-from .baseline_values import (
-    FORMAT,
-    Baseline,
-    BaselineBenchmark,
-    BaselineComposite,
-    BaselineScore,
-    bare_baseline,
-    baseline_benchmark,
-    protocol_note,
-    settings_note,
-)
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-__all__ = [
-    "FORMAT",
-    "Baseline",
-    "BaselineBenchmark",
-    "BaselineComposite",
-    "BaselineScore",
-    "bare_baseline",
-    "baseline_benchmark",
-    "baseline_schema",
-    "dump",
-    "load",
-    "protocol_note",
-    "settings_note",
-    "write",
-]
+from .._util.jsonio import Scalar
+from ..scores.metric import Unit
+
+if TYPE_CHECKING:
+    from ..scores.score import SampleValues, Score
+
+FORMAT = "ckptbench.baseline/2"
+# What version 1 lacks has defaults below: settings, trials, clusters, units and directions.
+OLDER_FORMATS = ("ckptbench.baseline/1",)
+
+
+# Read by pydantic, which is imported only where a baseline is read or its schema is made.
+_STRICT: dict[str, Any] = {"extra": "forbid", "allow_inf_nan": False}
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineScore:
+    """A metric's score as far as the baseline states it.
+
+    Attributes:
+        value: a fraction for shares; None when the metric did not exist.
+        standard_error: in the unit of `value`.
+        n: samples it was computed over.
+        unit: see `scores.metric.Unit`.
+        higher_is_better: None when not known: the metric is not compared.
+        gated: whether a later run is gated on it unless it says otherwise.
+    """
+
+    value: float | None
+    standard_error: float | None = None
+    n: int | None = None
+    unit: Unit = "share"
+    higher_is_better: bool | None = True
+    gated: bool = True
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineBenchmark:
+    """One benchmark under one protocol.
+
+    Attributes:
+        benchmark: name, such as `real`.
+        protocol: name, such as `real/whole-word`; empty where a file of numbers states none.
+        primary: whether it is the protocol that is gated and enters the composite.
+        dataset: content hash of the planned samples.
+        n: samples scored; None where a file of numbers states none.
+        metrics: column names of `outcomes`.
+        scores: by metric.
+        tolerance: allowed worsening by metric, in the metric's unit; metrics without one have
+            the default.
+        outcomes: by sample hash, a value for each of `metrics`, None where it does not exist.
+        settings: what else decides what is measured, such as the temperature; see `identity`.
+        trials: answers drawn for a sample; by sample hash where the numbers differ.
+        clusters: cluster by sample hash, of the samples that share one.
+    """
+
+    benchmark: str
+    protocol: str
+    primary: bool
+    dataset: str
+    n: int | None
+    metrics: tuple[str, ...]
+    scores: Mapping[str, BaselineScore]
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    outcomes: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    trials: int | Mapping[str, int] = 1
+    clusters: Mapping[str, str] = field(default_factory=dict)
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    def trials_of(self, sample: str) -> int:
+        """How many answers were drawn for a sample."""
+        return self.trials if isinstance(self.trials, int) else self.trials.get(sample, 1)
+
+    def column(self, metric: str) -> dict[str, float]:
+        """A metric's value by sample hash, of the samples that have one."""
+        if metric not in self.metrics:
+            return {}
+        place = self.metrics.index(metric)
+        return {
+            sample: row[place]  # type: ignore[misc]
+            for sample, row in self.outcomes.items()
+            if row[place] is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineComposite:
+    """The composite and the weights it was made with."""
+
+    weights: Mapping[str, float]
+    value: float | None
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a checkpoint scored, in all benchmarks of a run.
+
+    Attributes:
+        format: `ckptbench.baseline/2`; empty for a file of bare numbers or lm-eval results.
+        checkpoint: short name of the checkpoint.
+        fingerprint: content hash of its weights, config and tokenizer.
+        settings: what else decided its answers, such as the sequence length.
+        created: ISO 8601 time.
+        ckptbench: version that wrote it.
+        benchmarks: by protocol name.
+        composite: None when the run had none.
+    """
+
+    format: str
+    checkpoint: str
+    fingerprint: str
+    settings: Mapping[str, Scalar]
+    created: str
+    ckptbench: str
+    benchmarks: Mapping[str, BaselineBenchmark]
+    composite: BaselineComposite | None = None
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    @property
+    def bare(self) -> bool:
+        """Whether it holds numbers only, without protocols or samples."""
+        return not self.format
+
+    def find(self, protocol: str) -> BaselineBenchmark | None:
+        """The benchmark under this protocol, or the bare numbers, or None."""
+        return self.benchmarks.get("" if self.bare else protocol)
+
+
+def bare_baseline(
+    scores: Mapping[str, BaselineScore], settings: Mapping[str, Scalar] | None = None
+) -> Baseline:
+    """A baseline of numbers that state no protocol and no samples.
+
+    Args:
+        settings: what its source states of how it was measured; see `identity`.
+    """
+    numbers = BaselineBenchmark(
+        "", "", True, "", None, tuple(scores), dict(scores), settings=dict(settings or {})
+    )
+    return Baseline("", "", "", {}, "", "", {"": numbers})
+
+
+def baseline_benchmark(
+    benchmark: str,
+    protocol: str,
+    *,
+    primary: bool,
+    dataset: str,
+    table: SampleValues,
+    scores: Sequence[Score],
+    tolerance: Mapping[str, float] | None = None,
+    settings: Mapping[str, Scalar] | None = None,
+) -> BaselineBenchmark:
+    """What a baseline keeps of a benchmark of this run.
+
+    Args:
+        dataset: content hash of the planned samples.
+        table: the values of every scored sample.
+        scores: folded from the table. Those made of all answers at once stay out: they are not
+            compared.
+        tolerance: allowed worsening by metric, of the metrics that differ from the default.
+        settings: see `identity`.
+    """
+    rows = zip(table.samples, table.values.tolist(), strict=True)
+    counts = dict(zip(table.samples, table.trials, strict=True)) if table.trials else {}
+    distinct = set(counts.values())
+    shared = Counter(table.clusters)
+    return BaselineBenchmark(
+        benchmark,
+        protocol,
+        primary,
+        dataset,
+        len(table.samples),
+        table.metrics,
+        {
+            score.metric: BaselineScore(
+                score.value,
+                score.standard_error,
+                score.n,
+                score.unit,
+                score.higher_is_better,
+                score.gated,
+            )
+            for score in scores
+            if score.metric in table.metrics
+        },
+        dict(tolerance or {}),
+        # NaN is the one value that differs from itself.
+        {sample: tuple(v if v == v else None for v in row) for sample, row in rows},
+        dict(settings or {}),
+        counts if len(distinct) > 1 else next(iter(distinct), 1),
+        {
+            sample: cluster
+            for sample, cluster in zip(table.samples, table.clusters, strict=True)
+            if shared[cluster] > 1
+        },
+    )
+
+
+def protocol_note(baseline: Baseline) -> str:
+    """A sentence for a baseline that gives no protocol, or an empty string."""
+    if not baseline.bare:
+        return ""
+    return (
+        "the baseline holds bare numbers without a protocol: "
+        "whether they were measured in the same way is not known"
+    )
+
+
+def settings_note(baseline: Baseline, settings: Mapping[str, Scalar]) -> str:
+    """A sentence naming the settings of the engine that differ from the baseline's, or nothing.
+
+    Only settings that both sides give are compared.
+    """
+    differing = [
+        name
+        for name, value in settings.items()
+        if name in baseline.settings and baseline.settings[name] != value
+    ]
+    if not differing:
+        return ""
+    then = ", ".join(f"{name} {baseline.settings[name]}" for name in differing)
+    now = ", ".join(f"{name} {settings[name]}" for name in differing)
+    return f"the baseline was made with {then}; this run uses {now}"

@@ -24,7 +24,7 @@ from ..scores.intervals import (
 )
 from ..scores.metric import Metric
 from ..scores.score import SampleValues, Score
-from .baseline_values import BaselineBenchmark
+from .baseline import BaselineBenchmark
 from .difference_intervals import paired_interval, unpaired_interval
 from .mde import (
     clustered_shares_mde,

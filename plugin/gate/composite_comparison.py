@@ -9,7 +9,7 @@ import numpy as np
 
 from ..scores.intervals import Interval, cluster_standard_error, partition
 from ..scores.score import Score
-from .baseline_values import BaselineBenchmark
+from .baseline import BaselineBenchmark
 from .comparison import EQUAL, Pairs, Terms, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
 from .mde import graded_mde

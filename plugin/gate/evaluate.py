@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..scores.composite import METRIC
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
-from .baseline_values import Baseline, BaselineBenchmark, BaselineScore
+from .baseline import Baseline, BaselineBenchmark, BaselineScore
 from .comparison import Terms, compare_score
 from .composite_comparison import compare_composite
 from .decide import Candidate, Rules, decide

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .._util.errors import CkptbenchError, nearest
-from .baseline_values import BaselineBenchmark, Scalar
+from .._util.jsonio import Scalar
+from .baseline import BaselineBenchmark
 
 # What `--allow-mismatch` may name, with the words for it.
 SETTINGS: Mapping[str, str] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .._util.jsonio import Scalar
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
-from .baseline_values import BaselineBenchmark, Scalar
+from .baseline import BaselineBenchmark
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from .._util.errors import CkptbenchError, nearest
 from ..scores.composite import METRIC
 from ..scores.reducers import Named
 from ..scores.registry import reducer_of
-from .baseline_values import Baseline
+from .baseline import Baseline
 
 # Metrics of the suite's own benchmarks: a session that was narrowed does not collect them all.
 _SUITE = re.compile(r"(?:(?:humaneval|mbpp|codecontests|problems)/)?pass@\d+|(?:real|lambada)@\d+")

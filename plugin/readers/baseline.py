@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, nearest
-from ..gate.baseline_values import (
+from ..gate.baseline import (
     FORMAT,
     OLDER_FORMATS,
     Baseline,

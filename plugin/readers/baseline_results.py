@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .._util.checkpoint_names import epoch_in, step_in
-from ..gate.baseline_values import BaselineBenchmark
+from ..gate.baseline import BaselineBenchmark
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import METRIC
 from ..scores.metric import Metric

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
-from .._util.names import in_order
-from ..gate.baseline_values import FORMAT as BASELINE_FORMAT
-from ..gate.baseline_values import OLDER_FORMATS
+from ..analysis.order import in_order
+from ..gate.baseline import FORMAT as BASELINE_FORMAT
+from ..gate.baseline import OLDER_FORMATS
 from ..results.store import FILE_NAME as STORE
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
 from .baseline_results import read_baseline

@@ -7,7 +7,8 @@ from math import isfinite
 from typing import Any, TypeGuard
 
 from .._util.errors import CkptbenchError, nearest
-from ..gate.baseline_values import Baseline, BaselineScore, Scalar, bare_baseline
+from .._util.jsonio import Scalar
+from ..gate.baseline import Baseline, BaselineScore, bare_baseline
 from ..scores.metric import known_metric
 
 _KEYS = ("value", "standard_error", "n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..api.requests import JSON
+from .._util.jsonio import JSON
 from ..results.measurement import Measurement
 from ..results.summary import Summary
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._util.checkpoint_names import epoch_in, step_in
 from .._util.errors import CkptbenchError
-from ..reports.run_files import safe_name
+from ..results.layout import safe_name
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import (
     OLDER_SUMMARY_FORMATS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import __version__
 from .._util.errors import CkptbenchError, nearest
 from .._util.jsonio import pretty
-from ..gate.baseline_values import (
+from .._util.version import __version__
+from ..gate.baseline import (
     FORMAT,
     Baseline,
     BaselineBenchmark,

@@ -1,0 +1,1 @@
+"""What people and tools see of a run: terminal, JSON, Markdown, HTML, charts, GitHub."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._util import text as words
-from .._util.jsonio import as_json
+from .._util.jsonio import JSON
 from .._util.tables import aligned, escaped, markdown_table
 from ..analysis.side_by_side import Average, SideBySide, Task
-from ..api.requests import JSON
+from ..gate import units
 from ..gate.verdict import SEVERITY, Verdict
+from ..results.as_json import as_json
 from ..results.measurement import Measurement
 
 FORMAT = "ckptbench.comparison/1"
@@ -121,14 +122,14 @@ def _cells(verdict: Verdict, word: str) -> tuple[str, ...]:
     figures = verdict.comparison
     if figures is None:
         return (verdict.metric, *("",) * (len(_HEADER) - 2), word)
-    arrow = "" if figures.higher_is_better else f" {words.LESS_IS_BETTER}"
+    arrow = "" if figures.higher_is_better else f" {units.LESS_IS_BETTER}"
     return (
         f"{verdict.metric}{arrow}",
-        words.value(figures.baseline, figures.unit),
-        words.value(figures.current, figures.unit),
-        words.points(figures.difference, figures.unit),
+        units.value(figures.baseline, figures.unit),
+        units.value(figures.current, figures.unit),
+        units.points(figures.difference, figures.unit),
         _percent_change(figures.baseline, figures.difference),
-        words.size(figures.standard_error, figures.unit).removesuffix(" pp"),
+        units.size(figures.standard_error, figures.unit).removesuffix(" pp"),
         _p(verdict),
         words.count(figures.n) if figures.n else words.MISSING,
         word,
@@ -141,9 +142,9 @@ def _average_cells(average: Average) -> tuple[str, ...]:
         f"average of {words.counted(average.tasks, 'task')}",
         words.percent(average.before),
         words.percent(average.after),
-        words.points(difference),
+        units.points(difference),
         _percent_change(average.before, difference),
-        words.size(average.standard_error).removesuffix(" pp"),
+        units.size(average.standard_error).removesuffix(" pp"),
         "",
         "",
         "",

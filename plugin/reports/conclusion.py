@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from .._util import text as words
+from ..gate import units
 from ..gate.decide import fails
 from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word
 from ..results.summary import CheckpointResult, Summary
@@ -140,9 +141,9 @@ def _change(verdict: Verdict) -> str:
     if figures is None:
         return verdict.metric
     moved = "fell" if figures.difference < 0 else "rose"
-    p = words.verdict_p(verdict) or "not tested"
+    p = units.verdict_p(verdict) or "not tested"
     remark = f", {verdict.remark}" if verdict.remark else ""
-    by = words.size(figures.difference, figures.unit)
+    by = units.size(figures.difference, figures.unit)
     what = f"{moved} by {by}" if figures.difference else "is the same"
     return f"{verdict.metric} {what} ({p}){remark}"
 
@@ -153,7 +154,7 @@ def _unseen(verdict: Verdict) -> str:
         return _change(verdict)
     if figures.mde is None:
         return f"{_change(verdict)}, and no drop would be found here"
-    return f"{_change(verdict)}, MDE {words.size(figures.mde, figures.unit)}"
+    return f"{_change(verdict)}, MDE {units.size(figures.mde, figures.unit)}"
 
 
 def _how_to_conclude(summary: Summary) -> str:

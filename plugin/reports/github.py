@@ -12,6 +12,7 @@ from .._util.errors import CkptbenchError
 from .._util.markdown import first_line, table_line
 from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
+from . import phrases
 from .conclusion import conclude, gated_verdicts
 from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
 
@@ -92,7 +93,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
     yield ""
     yield f"### {first_line(checkpoint.name)}"
     yield ""
-    about = [checkpoint.spec, words.settings(checkpoint.settings), words.answering(checkpoint)]
+    about = [checkpoint.spec, phrases.settings(checkpoint.settings), phrases.answering(checkpoint)]
     if checkpoint.baseline:
         about.append(f"baseline {checkpoint.baseline}")
     yield first_line("; ".join(filter(None, about)))
@@ -127,10 +128,12 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[str]:
-    yield f"- {first_line(result.protocol)}: {first_line(words.coverage(result.coverage))}"
+    yield f"- {first_line(result.protocol)}: {first_line(phrases.coverage(result.coverage))}"
     yield from (f"- error: {first_line(error)}" for error in result.errors[:ERRORS_SHOWN])
-    yield from (f"- {told}" for told in (words.noise(result), words.noise_floor(result)) if told)
-    yield from (f"- {first_line(note)}" for note in words.comparison_notes(result))
+    yield from (
+        f"- {told}" for told in (phrases.noise(result), phrases.noise_floor(result)) if told
+    )
+    yield from (f"- {first_line(note)}" for note in phrases.comparison_notes(result))
     rows = benchmark_rows(result)
     yield from (f"- {first_line(row.remark)}" for row in rows if row.remark)
     yield from (f"- {first_line(sentence)}" for _, sentence in doubts(rows))
@@ -140,12 +143,12 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
     if not result.flips or not result.primary:
         return
     yield ""
-    heading = f"{result.protocol}: {words.flips_heading(result)}"
+    heading = f"{result.protocol}: {phrases.flips_heading(result)}"
     yield f"<details><summary>{first_line(heading)}</summary>"
     yield ""
     yield "```shell"
     for flip in result.flips[:FLIPS_SHOWN]:
-        yield f"{words.rerun_command(summary, flip.nodeid)}  # {flip.change}"
+        yield f"{phrases.rerun_command(summary, flip.nodeid)}  # {flip.change}"
     if len(result.flips) > FLIPS_SHOWN:
         yield f"# {words.count(len(result.flips) - FLIPS_SHOWN)} more in summary.json"
     yield "```"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._util.jsonio import summary_as_json
-from ..api.requests import JSON
+from .._util.jsonio import JSON
+from ..results.as_json import summary_as_json
 from ..results.summary import Summary
 
 

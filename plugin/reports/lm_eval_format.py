@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from .._util.jsonio import as_json
-from ..api.requests import JSON
+from .._util.jsonio import JSON
+from ..results.as_json import as_json
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 
 # Parts of lm-eval's result that are kept by task.

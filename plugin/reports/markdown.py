@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from .._util import text as words
 from .._util.markdown import inline, shortened, table_line
 from ..analysis.conclusions import Conclusions
+from ..gate import units
 from ..gate.verdict import WORDS
 from ..readers.result import Result
+from . import phrases
 from .conclusion import conclude, gated_verdicts
 from .flips import FlipGroup, FlippedSample, flip_groups
 from .noise_table import NOISE_LEGEND, by_signal, noise_rows
@@ -119,16 +121,16 @@ def _score(cell: Cell) -> str:
         told += f" {interval_text(score.interval, score.share)}"
     figures = verdict.comparison if verdict is not None else None
     if figures is not None:
-        told += f"<br>{words.points(figures.difference, figures.unit)}"
+        told += f"<br>{units.points(figures.difference, figures.unit)}"
         if figures.interval is not None:
-            told += f" {words.points_interval(figures.interval, figures.unit)}"
+            told += f" {units.points_interval(figures.interval, figures.unit)}"
     return told
 
 
 def _noise_notes(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
         if result.summary is not None:
-            yield from words.noise_notes(result.summary)
+            yield from phrases.noise_notes(result.summary)
 
 
 def _mismatches(conclusions: Conclusions) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .._util import text as words
 from ..analysis.conclusions import Noise, RunConclusions
+from ..gate import units
 
 NOISE_LEGEND = "SNR: range over step noise, the spread around a smooth curve"
 
@@ -28,9 +29,9 @@ def noise_rows(run: RunConclusions, noise: Sequence[Noise]) -> list[tuple[str, .
             (
                 each.metric,
                 best.get(each.metric, words.MISSING),
-                words.size(each.span, each.unit),
-                words.size(each.step, each.unit),
-                words.size(each.sampling, each.unit),
+                units.size(each.span, each.unit),
+                units.size(each.step, each.unit),
+                units.size(each.sampling, each.unit),
                 words.MISSING if each.signal_to_noise is None else f"{each.signal_to_noise:.1f}",
             )
         )

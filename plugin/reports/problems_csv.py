@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._util.atomic import atomic_writer
+from ..results.layout import safe_name
 from ..results.outcome import Recorded
 from ..scores.reducers import PassAtK, estimate_pass_at_k
 from ..scores.registry import reducer_of
-from .run_files import safe_name
 
 if TYPE_CHECKING:
     from ..results.store import PlannedItem, RunStore

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from .._util import text as words
+from ..gate import units
 from ..gate.verdict import Comparison, Verdict
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
@@ -60,7 +61,7 @@ class Row:
     @property
     def label(self) -> str:
         """The metric, with an arrow where less is better."""
-        return f"{self.metric} {words.LESS_IS_BETTER}" if self.falls else self.metric
+        return f"{self.metric} {units.LESS_IS_BETTER}" if self.falls else self.metric
 
 
 def benchmark_rows(result: BenchmarkResult) -> tuple[Row, ...]:
@@ -96,15 +97,15 @@ def _row(score: Score, verdict: Verdict | None) -> Row:
     baseline, difference, difference_interval, mde = compared
     return Row(
         metric=score.metric,
-        score=words.value(score.value, score.unit),
+        score=units.value(score.value, score.unit),
         n=words.count(score.n),
-        interval=words.value_interval(score.interval, score.unit),
+        interval=units.value_interval(score.interval, score.unit),
         baseline=baseline,
         difference=difference,
         difference_interval=difference_interval,
         mde=mde,
         p=_p(verdict),
-        p_sentence=words.verdict_p(verdict) if verdict else "",
+        p_sentence=units.verdict_p(verdict) if verdict else "",
         verdict=verdict.word if verdict else "",
         remark=_remark(score, verdict),
         detail=verdict.detail if verdict else "",
@@ -152,10 +153,10 @@ def _remark(score: Score, verdict: Verdict | None = None) -> str:
 
 def _compared(figures: Comparison) -> tuple[str, str, str, str]:
     return (
-        words.value(figures.baseline, figures.unit),
-        words.points(figures.difference, figures.unit),
-        words.points_interval(figures.interval, figures.unit),
-        words.size(figures.mde, figures.unit)
+        units.value(figures.baseline, figures.unit),
+        units.points(figures.difference, figures.unit),
+        units.points_interval(figures.interval, figures.unit),
+        units.size(figures.mde, figures.unit)
         if figures.mde is not None or figures.p_worse is None
-        else words.NO_DROP,
+        else units.NO_DROP,
     )

@@ -12,16 +12,15 @@ With several checkpoints the third is `<checkpoint>_<benchmark>_results.json`, o
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .._util.atomic import atomic_write_text, atomic_writer
-from .._util.jsonio import as_json, on_one_line, one_line, pretty, summary_as_json
-from ..api.requests import JSON
+from .._util.jsonio import JSON, on_one_line, pretty
+from ..results.as_json import as_json, one_line, summary_as_json
+from ..results.layout import safe_name
 from ..results.store import PlannedItem
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .lm_eval_format import of_lm_eval, task_results
@@ -217,22 +216,6 @@ def _results_name(summary: Summary, checkpoint: CheckpointResult, benchmark: str
     several = len(summary.checkpoints) > 1
     whose = f"{safe_name(checkpoint.name)}_" if several else ""
     return f"{whose}{safe_name(benchmark)}_results.json"
-
-
-_LONGEST_BYTES = 120  # leaves room for our endings in the 255 bytes of common file systems
-
-
-def safe_name(name: str) -> str:
-    """A name as one component of a path, in any script; different names stay different.
-
-    A name that has to be changed or cut gets the first 8 digits of its SHA-256 at the end.
-    """
-    safe = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
-    if safe == name and name and len(name.encode()) <= _LONGEST_BYTES:
-        return name
-    digest = hashlib.sha256(name.encode(errors="backslashreplace")).hexdigest()[:8]
-    short = safe.encode(errors="ignore")[:_LONGEST_BYTES].decode(errors="ignore")
-    return f"{short}-{digest}" if short else digest
 
 
 def _primary(checkpoint: CheckpointResult, benchmark: str) -> BenchmarkResult | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .._util import text as words
-from ..api.requests import JSON
+from .._util.jsonio import JSON
 
 RESPONSE_CHARS = 600  # characters of a response that are shown
 CANDIDATES = 5  # candidates of a filled mask that are shown

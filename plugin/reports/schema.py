@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from .._util.atomic import atomic_write_text
-from .._util.jsonio import pretty
-from ..api.requests import JSON
+from .._util.jsonio import JSON, pretty
 from ..gate import verdict
 from ..results import summary as results
 from ..results.summary import SUMMARY_FORMAT, Summary
@@ -47,7 +46,7 @@ def summary_schema() -> dict[str, JSON]:
 
 def write_schemas(folder: Path) -> tuple[Path, ...]:
     """Write `summary.schema.json` and `baseline.schema.json` into a folder."""
-    from ..gate.baseline import baseline_schema
+    from ..readers.baseline import baseline_schema
 
     schemas = {"summary": summary_schema(), "baseline": baseline_schema()}
     paths = []

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._util import text as words
+from ..gate import units
 from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
+from . import phrases
 from .conclusion import conclude
 from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
 
@@ -90,7 +92,7 @@ def terminal_lines(
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
     if any(row.falls for c in shown for row in _rows(c)):
-        lines.append(Line(f"{words.LESS_IS_BETTER}: less is better"))
+        lines.append(Line(f"{units.LESS_IS_BETTER}: less is better"))
     if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
         lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
     lines += [Line(f"note: {note}") for note in summary.notes]
@@ -112,7 +114,7 @@ def _together(
     answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
     yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
     yield from map(Line, curve_lines(conclusions, columns=columns, verbose=verbose))
-    yield from map(Line, words.noise_floors_together(summary))
+    yield from map(Line, phrases.noise_floors_together(summary))
 
 
 def _needs_a_look(checkpoint: CheckpointResult) -> bool:
@@ -124,8 +126,8 @@ def _needs_a_look(checkpoint: CheckpointResult) -> bool:
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:
-    about = "; ".join(filter(None, [checkpoint.spec, words.settings(checkpoint.settings)]))
-    yield Line(f"{checkpoint.name} ({about}): {words.answering(checkpoint)}", _BOLD)
+    about = "; ".join(filter(None, [checkpoint.spec, phrases.settings(checkpoint.settings)]))
+    yield Line(f"{checkpoint.name} ({about}): {phrases.answering(checkpoint)}", _BOLD)
     if checkpoint.baseline:
         yield Line(f"baseline: {checkpoint.baseline}")
     table = _Table(_rows(checkpoint), columns)
@@ -156,13 +158,13 @@ def _rows(checkpoint: CheckpointResult) -> list[Row]:
 
 def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     facts = result.coverage
-    yield Line(f"  coverage: {words.coverage(facts)}", _PLAIN if facts.complete else _RED)
+    yield Line(f"  coverage: {phrases.coverage(facts)}", _PLAIN if facts.complete else _RED)
     for error in result.errors[:ERRORS_SHOWN]:
         yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
     yield from (
-        Line(f"  {told}") for told in (words.noise(result), words.noise_floor(result)) if told
+        Line(f"  {told}") for told in (phrases.noise(result), phrases.noise_floor(result)) if told
     )
-    for note in words.comparison_notes(result):
+    for note in phrases.comparison_notes(result):
         yield Line(f"  {note}", _YELLOW)
     for verdict, sentence in doubts(benchmark_rows(result)):
         yield Line(f"  {sentence}", _BY_VERDICT[verdict])
@@ -171,11 +173,11 @@ def _remarks(result: BenchmarkResult) -> Iterator[Line]:
 def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
     if not result.flips or not result.primary:
         return
-    yield Line(f"  {words.flips_heading(result)}")
+    yield Line(f"  {phrases.flips_heading(result)}")
     for change in ("lost", "won"):
         flips = [flip for flip in result.flips if flip.change == change]
         for flip in flips[:FLIPS_SHOWN]:
-            command = words.rerun_command(summary, flip.nodeid)
+            command = phrases.rerun_command(summary, flip.nodeid)
             yield Line(f"    {change:4}  {command}")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._util import text as words
-from .._util.names import epoch_key
 from .._util.tables import aligned
 from ..analysis.conclusions import Conclusions, Noise, RunConclusions
+from ..analysis.order import epoch_key
+from ..gate import units
 from ..results.measurement import Measurement
 from ..scores.score import Score
 from .noise_table import NOISE_LEGEND, by_signal, noise_rows
@@ -121,7 +122,7 @@ def _rows(
 def _titled(metric: str, measurements: Sequence[Measurement]) -> str:
     scores = [each.score(metric) for each in measurements]
     less = any(score is not None and score.higher_is_better is False for score in scores)
-    return f"{metric} {words.LESS_IS_BETTER}" if less else metric
+    return f"{metric} {units.LESS_IS_BETTER}" if less else metric
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
@@ -170,13 +171,13 @@ def _place(measurement: Measurement) -> str:
 def _value(score: Score | None) -> str:
     if score is None or score.value is None:
         return words.MISSING
-    return words.value(score.value, score.unit)
+    return units.value(score.value, score.unit)
 
 
 def _interval(score: Score | None) -> str:
     if score is None or score.interval is None:
         return ""
-    return words.value_interval(score.interval, score.unit)
+    return units.value_interval(score.interval, score.unit)
 
 
 def _incomplete(measurements: Sequence[Measurement]) -> Iterator[str]:

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._util.jsonio import Scalar
 from ..gate.verdict import Verdict
 from ..scores.noise import Noise, NoiseFloor
 from ..scores.score import Score
-
-Scalar = str | int | float | bool | None
 
 SUMMARY_FORMAT = "ckptbench.summary/2"
 OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from .. import __version__
 from .._util.errors import CkptbenchError
 from .._util.text import counted, listed
+from .._util.version import __version__
 from ..config.option_list import OPTIONS
 from ..config.options import Options
 from ..gate.baseline import Baseline
@@ -26,10 +26,10 @@ from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..results.outcome import Recorded
 from ..results.store import PlannedItem, RunStore
 from ..results.summary import Summary
-from ..session.finish import write_files
 from .fold import fold_run
 from .merge_inputs import GroupKey, Part, check, group_key, open_part
 from .merge_lm_eval import Carrying
+from .write import write_files
 
 _NOT_RUN = Recorded("not_run")
 _WITH_OUTCOME = ("passed", "missed", "skipped")

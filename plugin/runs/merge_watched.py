@@ -16,7 +16,8 @@ from pathlib import Path
 from .._util.atomic import atomic_write_text, atomic_writer
 from ..readers.run import read_summary
 from ..reports.lm_eval_format import united
-from ..reports.run_files import read_official, safe_name, write_reports
+from ..reports.run_files import read_official, write_reports
+from ..results.layout import safe_name
 from ..results.store import PARTS
 from ..results.summary import CheckpointResult, Summary
 

@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, fsum, isfinite, log, nan
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from .._util.errors import CkptbenchError
 from .metric import BITS_PER_BYTE, PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
-
-if TYPE_CHECKING:
-    from ..api.requests import Likelihood, Response
-
 
 _BITS = "bits_per_byte"
 
@@ -96,7 +92,7 @@ class TopK:
         """Bits per byte are no share."""
         return {f"{benchmark}_{_BITS}": BITS_PER_BYTE} if self.bits_per_byte else {}
 
-    def observe(self, response: Response, answer: str) -> tuple[float, ...]:
+    def observe(self, response: Any, answer: str) -> tuple[float, ...]:
         """What is read from a response beside the function's word, named in `observed`."""
         return (_bits_of(response, answer),) if self.bits_per_byte else ()
 
@@ -277,7 +273,7 @@ class FirstChoice:
         """Names of what `observe` reads."""
         return ("log_likelihood", _BITS) if self.bits_per_byte else ("log_likelihood",)
 
-    def observe(self, response: Likelihood, answer: str) -> tuple[float, ...]:
+    def observe(self, response: Any, answer: str) -> tuple[float, ...]:
         """What is read from a response beside the function's word, named in `observed`."""
         bits = (_bits_of(response, answer),) if self.bits_per_byte else ()
         return (response.logprob, *bits)
@@ -349,7 +345,7 @@ def first_choice() -> Reducer:
     return FirstChoice()
 
 
-def _bits_of(response: Response, answer: str) -> float:
+def _bits_of(response: Any, answer: str) -> float:
     """Bits per byte of the right answer; NaN where the response holds no likelihood of it."""
     return bits_per_byte(getattr(response, "answer_logprob", None), answer)
 

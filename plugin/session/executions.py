@@ -11,9 +11,9 @@ from ..config.parsers import EXEC_MEMORY_MB
 from ..results.evaluate import NoAnswer
 
 if TYPE_CHECKING:
+    from .._util.jsonio import Scalar
     from ..api.protocol import Protocol
     from ..config.options import Options
-    from ..gate.baseline_values import Scalar
     from .item import SampleItem
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .. import __version__
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
 from .._util.jsonio import pretty
+from .._util.version import __version__
 from ..config.eval_config import EvalPlan
 from ..gate.decide import fails
 from ..gate.verdict import Gate
@@ -21,15 +19,12 @@ from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.lacking import lacking_note
 from ..reports.lm_eval_format import task_results
-from ..reports.problems_csv import write_problems
-from ..reports.run_files import safe_name, sample_line, write_reports, write_samples
+from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
-from ..results.outcome import Recorded
-from ..results.store import RunStore
+from ..results.layout import safe_name
 from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
-from ..scores.reducers import value_names
-from ..scores.registry import reducer_of
+from ..runs.write import write_files
 from .scope import scope_of
 
 if TYPE_CHECKING:
@@ -70,7 +65,6 @@ _REMADE_BY = (
 )
 # Options that decide how answers are drawn.
 _DRAWN_BY = ("seed", "num_samples", "temperature", "top_p", "max_tokens")
-_NOT_RUN = Recorded("not_run")
 
 
 def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool) -> Summary:
@@ -230,38 +224,6 @@ def _update_baseline(
     return replace(summary, baseline_written=str(options.baseline)), ""
 
 
-def write_files(
-    folder: Path,
-    store: RunStore,
-    outcomes: Mapping[str, Recorded],
-    folded: FoldedRun,
-    summary: Summary,
-    official: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Write what a run leaves beside its store.
-
-    Args:
-        outcomes: what items came to, by node id.
-        official: by checkpoint, what lm-eval made of its answers to lm-eval's tasks.
-
-    Raises:
-        CkptbenchError: a file cannot be written; those written before it stay.
-    """
-    write_reports(folder, summary, official)
-    for name, baseline in folded.baselines.items():
-        write_baseline(baseline, folder / f"{safe_name(name)}_baseline.json")
-    if folded.errors:
-        atomic_write_text(folder / "errors.log", "\n".join(folded.errors) + "\n")
-    groups = sorted(
-        enumerate(store.groups()), key=lambda g: (g[1]["checkpoint"], g[1]["benchmark"])
-    )
-    for (checkpoint, benchmark), members in groupby(
-        groups, key=lambda g: (g[1]["checkpoint"], g[1]["benchmark"])
-    ):
-        write_samples(folder, checkpoint, benchmark, _sample_lines(store, outcomes, list(members)))
-    write_problems(folder, store, outcomes)
-
-
 def _write_copies(bench: BenchSession, summary: Summary) -> None:
     """Write the result files that the configuration wants in a further place."""
     measured = {checkpoint.name: checkpoint for checkpoint in summary.checkpoints}
@@ -277,25 +239,6 @@ def _write_copies(bench: BenchSession, summary: Summary) -> None:
             name = f"{safe_name(checkpoint.name)}_{safe_name(facts['benchmark'])}_results.json"
             path = path.with_suffix("") / name
         atomic_write_text(path, pretty(content))
-
-
-def _sample_lines(
-    store: RunStore, outcomes: Mapping[str, Recorded], groups: list[tuple[int, dict[str, Any]]]
-) -> Iterator[str]:
-    for number, facts in groups:
-        metrics = value_names(reducer_of(facts["reducer"]), facts["benchmark"])
-        for item, fields, response in store.answered(number):
-            recorded = outcomes.get(item.nodeid, _NOT_RUN)
-            yield sample_line(
-                protocol=facts["protocol"],
-                item=item,
-                status=recorded.status,
-                values=dict(zip(metrics, recorded.values, strict=False)),
-                fields=fields,
-                response=response,
-                reason=recorded.reason,
-                seconds=recorded.seconds,
-            )
 
 
 def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from _pytest.fixtures import TopRequest
 from _pytest.scope import Scope
 
 from .._util.errors import CkptbenchError, one_line
+from .._util.jsonio import Scalar
 from ..api.benchmark import Benchmark
 from ..api.engine import Engine
 from ..api.protocol import Asking, Protocol
@@ -29,7 +30,7 @@ from ..api.requests import Failed, Generate, Response, Sample, Several, Skipped
 from ..config.effective import Effective
 from ..results.evaluate import Outcome, judge
 from ..results.log import LOG
-from ..results.summary import DatasetInfo, Scalar
+from ..results.summary import DatasetInfo
 from ..scores.reducers import Named, observed_by, value_names
 from ..scores.registry import spec_of
 from ..scores.score import Reducer

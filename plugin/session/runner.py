@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pytest
 from _pytest.runner import runtestprotocol
 
-from .. import hooks
 from .._util.errors import CkptbenchError, one_line
 from ..results.evaluate import NoAnswer, Outcome
-from ..results.outcome import write_into
 from .capture import Output
 from .group import FixtureFailed, Group
 from .item import MissedSample, SampleItem
+from .reported_outcome import write_into
 
 if TYPE_CHECKING:
     from .session import BenchSession
@@ -118,7 +117,7 @@ class Runner:
     def __init__(self, session: BenchSession) -> None:
         self._session = session
         config = session.config
-        self._ours = hooks
+        self._ours = session.hooks
         self._output = Output(config)
         self._pytests_way = any(config.getoption(name, False) for name in _ASK_FOR_PYTEST)
 

@@ -18,10 +18,10 @@ from .._util.errors import CkptbenchError
 from ..api.engine import Engine
 from ..config.optional_libraries import check_formats
 from ..config.options import Options
+from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
 from ..results.outcome import Outcomes
 from ..results.store import FILE_NAME, PlannedItem, RunStore, earlier_runs
-from ..tracking.uri import check_tracking
 from . import blocks as planning
 from .answering import Answering, Block
 from .collection import Collected
@@ -59,6 +59,7 @@ class BenchSession:
         reports: the files of its report.
         failure: why its files could not be written; empty when they were.
         baseline: what it is compared with.
+        hooks: the plugin with our own hooks; around an item they are called directly.
         amend: makes a checkpoint's result what other code says of its answers; set by that code.
         official: by checkpoint, what lm-eval makes of its answers to lm-eval's tasks.
         refused: whether an option does not fit what was collected.
@@ -80,6 +81,7 @@ class BenchSession:
     started: float = field(default_factory=time.time)
     pytest_session: Any = None
     runner: Runner | None = None
+    hooks: Any = None
     amend: Callable[[CheckpointResult], CheckpointResult] | None = None
     official: dict[str, dict[str, Any]] = field(default_factory=dict)
     refused: bool = False
@@ -91,7 +93,11 @@ class BenchSession:
 
     @classmethod
     def begin(
-        cls, config: pytest.Config, options: Options, workerinput: Mapping[str, Any]
+        cls,
+        config: pytest.Config,
+        options: Options,
+        workerinput: Mapping[str, Any],
+        hooks: Any = None,
     ) -> BenchSession:
         """Start a session, as the main process or as a worker of it.
 
@@ -105,6 +111,7 @@ class BenchSession:
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
             checkpoints=_checkpoints(options, workerinput),
+            hooks=hooks,
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
         if options.report and not workerinput:
@@ -139,7 +146,7 @@ class BenchSession:
         self.notes += expansion.notes
 
     def _read_baseline(self, path: Path) -> None:
-        from ..gate.baseline import load
+        from ..readers.baseline import load
 
         if not self.options.update_baseline:
             self.baseline = load(path)

@@ -7,7 +7,8 @@ import shutil
 from itertools import islice
 from pathlib import Path
 
-from ..reports.run_files import benchmark_names, safe_name
+from ..reports.run_files import benchmark_names
+from ..results.layout import safe_name
 from ..results.summary import CheckpointResult, Summary
 
 FIRST_SAMPLES = 20

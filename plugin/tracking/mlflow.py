@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._util.errors import CkptbenchError
+from ..config.tracking_uri import Address, address_of, require_client
 from ..readers.run import read_summary
 from .artifacts import gather_checkpoint, gather_session
 from .client_environment import client_environment
 from .names import cut
 from .record import CHECKPOINT, RUN_ID, Record, SessionRecord, record_of, steps_of
-from .uri import Address, address_of, require_client
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

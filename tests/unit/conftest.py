@@ -14,10 +14,10 @@ from ckptbench.results.outcome import Recorded
 from ckptbench.results.store import Key, PlannedItem, RunStore, encode
 from ckptbench.results.summary import Summary
 from ckptbench.runs.fold import fold_run
+from ckptbench.runs.write import write_files
 from ckptbench.scores.reducers import TopK
 from ckptbench.scores.registry import spec_of
 from ckptbench.scores.score import Reducer
-from ckptbench.session.finish import write_files
 
 # What a sample came to in each of its trials: a value for each k, or the word of a status.
 Trials = Sequence[Sequence[float] | str]

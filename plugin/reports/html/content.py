@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from ..._util import text as words
 from ...analysis.conclusions import Conclusions, RunConclusions
+from ...gate import units
 from ...readers.result import Result
+from ...reports import phrases
 from ...results.summary import Summary
 from ...scores.score import Score
 from ..conclusion import Level, conclude, gated_verdicts
@@ -150,8 +152,8 @@ def bar_figures(overview: Overview, conclusions: Conclusions) -> tuple[Figure, .
             (
                 bar_svg(bar, chart.extent),
                 bar.name,
-                words.points(bar.comparison.difference, bar.comparison.unit),
-                words.points_interval(bar.comparison.interval, bar.comparison.unit),
+                units.points(bar.comparison.difference, bar.comparison.unit),
+                units.points_interval(bar.comparison.interval, bar.comparison.unit),
                 _probability(bar.p_value),
                 bar.told,
             )
@@ -194,8 +196,8 @@ def compared_runs(conclusions: Conclusions) -> tuple[tuple[str, ...], ...]:
             f"{pair.left} ({pair.left_checkpoint})",
             f"{pair.right} ({pair.right_checkpoint})",
             pair.at,
-            words.points(figures.difference, figures.unit) if figures else words.MISSING,
-            words.points_interval(figures.interval, figures.unit) if figures else words.MISSING,
+            units.points(figures.difference, figures.unit) if figures else words.MISSING,
+            units.points_interval(figures.interval, figures.unit) if figures else words.MISSING,
             pair.differ,
         )
         for pair in conclusions.compared
@@ -228,7 +230,7 @@ def protocol_rows(results: Sequence[Result]) -> tuple[tuple[str, ...], ...]:
                 data = result.dataset
                 about = ", ".join(filter(None, [data.name, data.source, data.licence, data.hash]))
                 gated = "headline" if result.primary else "shown beside it"
-                rows.append((result.protocol, gated, about, words.coverage(result.coverage)))
+                rows.append((result.protocol, gated, about, phrases.coverage(result.coverage)))
     return tuple(dict.fromkeys(rows))
 
 
@@ -239,7 +241,7 @@ def checkpoint_rows(overview: Overview) -> tuple[tuple[str, ...], ...]:
         known = row.measurement
         settings = row.measured.settings if row.measured else known.facts
         rows.append(
-            (row.label, known.spec, known.fingerprint, words.settings(settings), known.source)
+            (row.label, known.spec, known.fingerprint, phrases.settings(settings), known.source)
         )
     return tuple(rows)
 
@@ -263,7 +265,7 @@ def notes(results: Sequence[Result], conclusions: Conclusions) -> tuple[str, ...
     for result in results:
         told += result.notes
         if result.summary is not None:
-            told += [*result.summary.notes, *words.noise_notes(result.summary)]
+            told += [*result.summary.notes, *phrases.noise_notes(result.summary)]
     return tuple(dict.fromkeys(told))
 
 
@@ -274,9 +276,9 @@ def _score_cell(cell: Cell) -> ScoreCell:
     difference = ""
     if verdict is not None and verdict.comparison is not None:
         figures = verdict.comparison
-        difference = words.points(figures.difference, figures.unit)
+        difference = units.points(figures.difference, figures.unit)
         if figures.interval is not None:
-            difference += f" {words.points_interval(figures.interval, figures.unit)}"
+            difference += f" {units.points_interval(figures.interval, figures.unit)}"
     return ScoreCell(
         cell.metric,
         value_text(value, share),

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...api.requests import JSON
+from ..._util.jsonio import JSON
 from ..flips import FlipGroup
 from ..sample_texts import cut, response_text, sample_texts
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..._util.atomic import atomic_write_bytes, atomic_write_text
 from ..._util.errors import CkptbenchError
-from ..run_files import safe_name
+from ...results.layout import safe_name
 from .series import BarChart, CurveChart
 
 # Okabe and Ito's colours, the dark ones: told apart by readers who do not see all colours.

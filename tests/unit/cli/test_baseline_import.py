@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench.cli import main
-from ckptbench.gate.baseline import load
+from ckptbench.readers.baseline import load
 
 MakeRun = Callable[..., Path]
 HIT, MISS = (1.0, 1.0), (0.0, 0.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.api.requests import JSON
+from ckptbench._util.jsonio import JSON
 from ckptbench.fixtures.datasets.io.corpus import column_texts, line_texts
 from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_rows, hub_texts
 from ckptbench.fixtures.datasets.io.rows import Row

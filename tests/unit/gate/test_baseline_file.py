@@ -20,11 +20,8 @@ from ckptbench.gate.baseline import (
     BaselineComposite,
     BaselineScore,
     baseline_benchmark,
-    baseline_schema,
-    dump,
-    load,
-    write,
 )
+from ckptbench.readers.baseline import baseline_schema, dump, load, write
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
 

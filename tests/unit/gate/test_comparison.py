@@ -7,7 +7,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from ckptbench.gate.baseline_values import BaselineBenchmark, BaselineScore
+from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
 from ckptbench.gate.comparison import Terms, compare_numbers, compare_score, effective_samples
 from ckptbench.gate.measured import Measured
 from ckptbench.gate.permutation_test import mcnemar

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.gate.baseline_values import BaselineBenchmark
+from ckptbench.gate.baseline import BaselineBenchmark
 from ckptbench.gate.identity import mismatches, unrecorded
 
 PLAIN: dict[str, Any] = {"chat": False}

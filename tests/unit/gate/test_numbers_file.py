@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.gate.baseline import Baseline, BaselineScore, load
+from ckptbench.gate.baseline import Baseline, BaselineScore
+from ckptbench.readers.baseline import load
 
 BARE = {"real@1": 0.6778, "real@5": 0.8244, "lambada@1": 0.3767}
 

@@ -12,6 +12,7 @@ import pytest
 from ckptbench._util import text as words
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
+from ckptbench.gate import units
 from ckptbench.reports.html import html_report
 from ckptbench.reports.markdown import markdown_report
 from ckptbench.reports.overview import overview
@@ -105,7 +106,7 @@ def test_the_noise_stands_in_every_report(suite: Conclusions, rising: Any) -> No
     ratio = f"{average.signal_to_noise:.1f}"
     (line,) = (each for each in curve_lines(suite) if each.split()[:1] == ["average"])
     assert line.split()[-1] == ratio
-    assert words.size(average.step) in line
+    assert units.size(average.step) in line
     assert f"| {ratio} |" in markdown_report([], suite)
     assert f">{ratio}</td>" in html_report([], suite)
     lines = list(curve_lines(rising.conclusions))
@@ -119,5 +120,5 @@ def test_less_is_better_has_an_arrow_and_its_own_unit() -> None:
         return Measurement(f"c-{step}", run="r", step=step, benchmarks=(bench,))
 
     lines = list(curve_lines(conclude([checkpoint(1, 1.5), checkpoint(2, 1.2)])))
-    assert f"bits {words.LESS_IS_BETTER}" in lines[1]
+    assert f"bits {units.LESS_IS_BETTER}" in lines[1]
     assert "1.2000*" in lines[3]

@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench._util.jsonio import as_json, one_line
 from ckptbench.api.requests import Filled
 from ckptbench.reports.json_report import json_report_part
 from ckptbench.reports.lm_eval_format import task_results
 from ckptbench.reports.run_files import (
     eval_results,
     read_official,
-    safe_name,
     sample_line,
     write_reports,
     write_samples,
 )
+from ckptbench.results.as_json import as_json, one_line
+from ckptbench.results.layout import safe_name
 from ckptbench.results.store import PlannedItem, encode
 from ckptbench.results.summary import CompositeResult, Coverage, Summary
 

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from ckptbench._util import text as words
+from ckptbench.gate import units
+from ckptbench.reports import phrases
 from ckptbench.results.summary import Coverage, Summary
 
 
@@ -18,17 +20,17 @@ from ckptbench.results.summary import Coverage, Summary
         (words.percent(0.6778), "67.78%"),
         (words.percent(1.0), "100.00%"),
         (words.percent(None), "-"),
-        (words.points(-0.0131), "-1.31 pp"),
-        (words.points(0.042), "+4.20 pp"),
-        (words.points(-0.00001), "+0.00 pp"),
-        (words.size(-0.042), "4.20 pp"),
-        (words.size(None), "-"),
+        (units.points(-0.0131), "-1.31 pp"),
+        (units.points(0.042), "+4.20 pp"),
+        (units.points(-0.00001), "+0.00 pp"),
+        (units.size(-0.042), "4.20 pp"),
+        (units.size(None), "-"),
         (words.percent_interval((0.6588, 0.6962)), "[65.88, 69.62]"),
-        (words.points_interval((-0.021, 0.0054)), "[-2.10, +0.54]"),
-        (words.points_interval(None), "-"),
-        (words.points(-0.024, "bits_per_byte"), "-0.024 bits/byte"),
-        (words.size(1.5, "points"), "1.50 points"),
-        (words.value(26.02, "perplexity"), "26.020"),
+        (units.points_interval((-0.021, 0.0054)), "[-2.10, +0.54]"),
+        (units.points_interval(None), "-"),
+        (units.points(-0.024, "bits_per_byte"), "-0.024 bits/byte"),
+        (units.size(1.5, "points"), "1.50 points"),
+        (units.value(26.02, "perplexity"), "26.020"),
         (words.probability(0.00117), "p = 0.0012"),
         (words.probability(0.0000249), "p < 0.0001"),
         (words.counted(1, "error"), "1 error"),
@@ -56,7 +58,7 @@ def test_numbers(said: str, expected: str) -> None:
     ],
 )
 def test_coverage_names_only_what_is_there(facts: Coverage, expected: str) -> None:
-    assert words.coverage(facts) == expected
+    assert phrases.coverage(facts) == expected
 
 
 def test_korean_takes_two_columns_composed_or_decomposed() -> None:
@@ -71,7 +73,7 @@ def test_a_flip_is_asked_again_by_a_command_that_a_shell_takes_as_it_is(
     make: SimpleNamespace,
 ) -> None:
     run = make.summary(make.checkpoint(spec="runs/한국어 모델"))
-    command = words.rerun_command(run, "benchmarks/test_real_k.py::test_real_k[문단-003-2]")
+    command = phrases.rerun_command(run, "benchmarks/test_real_k.py::test_real_k[문단-003-2]")
     assert command == (
         "pytest 'benchmarks/test_real_k.py::test_real_k[문단-003-2]' "
         "'--checkpoint=runs/한국어 모델'"
@@ -85,7 +87,7 @@ def test_a_run_of_several_checkpoints_names_each_spec_once(make: SimpleNamespace
         make.checkpoint(name="b", spec="runs/*"),
         make.checkpoint(name="c", spec="demo-mlm"),
     )
-    assert words.rerun_command(run, "t.py::t[a-1]") == (
+    assert phrases.rerun_command(run, "t.py::t[a-1]") == (
         "pytest 't.py::t[a-1]' '--checkpoint=runs/*' --checkpoint=demo-mlm"
     )
 
@@ -94,7 +96,7 @@ def test_stated_options_make_the_same_items_again(make: SimpleNamespace) -> None
     run = make.summary(
         make.checkpoint(), rerun_options=("--checkpoint=demo-mlm", "--real-data=boolq.jsonl")
     )
-    assert words.rerun_command(run, "t.py::t[1]") == (
+    assert phrases.rerun_command(run, "t.py::t[1]") == (
         "pytest 't.py::t[1]' --checkpoint=demo-mlm --real-data=boolq.jsonl"
     )
 
@@ -105,11 +107,11 @@ def test_a_comparison_says_over_what_it_was_made(make: SimpleNamespace) -> None:
         make.verdict("unchanged", make.paired("real@1", 0.5, 0.5, n=120)),
         make.verdict("unchanged", make.paired("real@5", 0.7, 0.7, n=120)),
     ]
-    assert words.comparison_notes(make.result("real/w", *scores, verdicts=tuple(partly))) == (
+    assert phrases.comparison_notes(make.result("real/w", *scores, verdicts=tuple(partly))) == (
         "real@1, real@5: compared over the 120 of 200 samples that the baseline holds too",
     )
     numbers = [make.verdict("unchanged", make.point("real@1", 0.5, 0.5))]
-    assert words.comparison_notes(make.result("real/w", *scores, verdicts=tuple(numbers))) == (
+    assert phrases.comparison_notes(make.result("real/w", *scores, verdicts=tuple(numbers))) == (
         "real@1: point comparison, not tested: the baseline gives neither n nor standard error",
     )
 
@@ -124,11 +126,11 @@ def test_the_n_of_a_baseline_of_numbers_is_its_own(
         make.score("real@1", 0.5, n=200),
         verdicts=(make.verdict("unchanged", figures),),
     )
-    assert words.comparison_notes(result) == (
+    assert phrases.comparison_notes(result) == (
         f"real@1: unpaired comparison: the baseline holds numbers only (its n: {shown})",
     )
 
 
 def test_flips_are_counted_by_the_comparison_or_else_by_the_list(regressed: Summary) -> None:
     result = regressed.checkpoints[0].benchmarks[0]
-    assert words.flips_heading(result) == "flips at real@1: 12 lost, 3 won"
+    assert phrases.flips_heading(result) == "flips at real@1: 12 lost, 3 won"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench._util.jsonio import summary_as_json
 from ckptbench.reports.schema import attribute_descriptions, summary_schema, write_schemas
+from ckptbench.results.as_json import summary_as_json
 from ckptbench.results.summary import Summary
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -9,8 +9,8 @@ import os
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.config.tracking_uri import address_of, check_tracking, tracking_uri
 from ckptbench.tracking.client_environment import client_environment
-from ckptbench.tracking.uri import address_of, check_tracking, tracking_uri
 
 
 def test_a_uri_is_taken_as_it_is() -> None:
@@ -68,7 +68,7 @@ def test_a_login_without_a_password_is_refused_without_showing_it() -> None:
 def test_a_session_that_could_not_be_sent_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        "ckptbench.tracking.uri.find_spec",
+        "ckptbench.config.tracking_uri.find_spec",
         lambda name: None if name == "mlflow" else found(name),
     )
     check_tracking("")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ckptbench.api.requests import Conversation
-from ckptbench.fixtures.engines.chat_template import name_note, templated
 from ckptbench.fixtures.lm_eval.chat import deferred, shown, taken_apart
+from ckptbench.fixtures.text.chat_template import name_note, templated
 
 HISTORY = [{"role": "system", "content": "Be\nbrief."}, {"role": "user", "content": "\ue0c7 Hi?"}]
 SPOKEN = Conversation((("system", "Be\nbrief."), ("user", "\ue0c7 Hi?")))

@@ -12,9 +12,10 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.config import options as all_options
-from ckptbench.config.effective import check_wanted, effective, wanted_among
+from ckptbench.config.effective import check_wanted, effective
 from ckptbench.config.eval_config_file import read
 from ckptbench.config.options import Options
+from ckptbench.scores.aggregate import wanted_among
 
 METRICS = ("gsm8k exact_match,strict-match", "gsm8k exact_match,flexible-extract")
 Read = Callable[..., Options]
