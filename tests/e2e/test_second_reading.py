@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / "extended/real_whole_word.py"
 CHECKPOINT = "ko-small/checkpoint-14800"
-ITEMS = 300
+# All 300 take ten minutes: CKPTBENCH_READING=300.
+ITEMS = int(os.environ.get("CKPTBENCH_READING", "60"))
 
 
 def rows(path: Path) -> dict[str, dict[str, Any]]:
@@ -63,7 +65,7 @@ def test_product_and_second_reading_agree(
     skipped = {key for key, row in theirs.items() if "skipped" in row}
     assert {key for key, row in ours.items() if row["status"] == "skipped"} == skipped
     asked = len(theirs) - len(skipped)
-    assert asked > 150
+    assert asked > ITEMS / 2
     for k in (1, 5):
         mine = {key for key, row in ours.items() if row["values"].get(f"real@{k}")}
         other = {key for key, row in theirs.items() if row.get("hits", {}).get(str(k))}
@@ -72,4 +74,4 @@ def test_product_and_second_reading_agree(
             print(key, key in mine, json.dumps(theirs[key], ensure_ascii=False))
         assert abs(len(mine) - len(other)) / asked <= 0.007
         assert len(mine ^ other) / asked <= 0.007
-        assert 0.1 < len(other) / asked < 0.4
+        assert 0.05 < len(other) / asked < 0.5
