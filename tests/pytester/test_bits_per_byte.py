@@ -55,9 +55,7 @@ def test_each_sample_has_its_own_in_the_files(project: Any) -> None:
     assert [each["bits_per_byte"] for each in values] == pytest.approx([0.5] * 4)
 
 
-@pytest.mark.parametrize(
-    "logprob", ["None", "None if rank == 2 else -1.0", "-math.inf"], ids=["none", "one", "inf"]
-)
+@pytest.mark.parametrize("logprob", ["None", "None if rank == 2 else -1.0"], ids=["none", "one"])
 def test_without_a_likelihood_the_metric_has_no_value_and_says_why(
     project: Any, logprob: str
 ) -> None:
@@ -73,6 +71,13 @@ def test_without_a_likelihood_the_metric_has_no_value_and_says_why(
         "their responses hold no likelihood of the right answer"
     )
     assert project.coverage["errors"] == 0
+
+
+def test_a_likelihood_that_is_no_number_is_an_error_and_no_miss(project: Any) -> None:
+    with_answer(project, "float('-inf')")
+    assert project.run().ret == 1
+    assert project.coverage["errors"] == 4
+    assert scores_of(project)["word@1"]["value"] is None
 
 
 def test_a_baseline_holds_them_and_the_gate_does_not_judge_them(
