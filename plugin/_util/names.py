@@ -1,11 +1,39 @@
-"""The order of a run's checkpoints, and how a place in it is said."""
+"""What the name of a checkpoint says of its training, and the order a person puts names in."""
 
 from __future__ import annotations
 
 import re
 
+# `checkpoint-655`, `step_655`, `global_step655`, `iter_0000655`, `epoch=3-step=655`.
+_STEP = re.compile(
+    r"(?:^|[-_.=/])(?:checkpoint|ckpt|model|global_?steps?|steps?|iter(?:ation)?)[-_=]?(\d+)(?![\da-z])",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(r"(?:^|[-_.=/])epochs?[-_=]?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_STEP_WORD = re.compile(r"step|iter", re.IGNORECASE)
 
-def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
-    """Sorts `checkpoint-55` before `checkpoint-110`: runs of digits compare as numbers."""
-    pieces = re.split(r"(\d+)", text)
-    return tuple((0, int(p)) if p.isdecimal() else (1, p) for p in pieces if p)
+Natural = tuple[tuple[int, int, str], ...]
+
+
+def step_in(name: str) -> int | None:
+    """The optimizer step that a name states: 655 of `checkpoint-655`; None without one.
+
+    Where the name holds several numbers, the one beside the word `step` or `iter` is meant.
+    """
+    found = list(_STEP.finditer(name))
+    if not found:
+        return None
+    meant = next((match for match in found if _STEP_WORD.search(match[0])), found[0])
+    return int(meant[1])
+
+
+def epoch_in(name: str) -> float | None:
+    """The epoch that a name states: 3 of `checkpoint_epoch_3.pt`; None without one."""
+    found = _EPOCH.search(name)
+    return float(found[1]) if found else None
+
+
+def natural_key(text: str) -> Natural:
+    """Sorts `run-9` before `run-10`: numbers compare by value, letters without their case."""
+    parts = (part for part in re.split(r"(\d+)", text) if part)
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p.casefold()) for p in parts)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from . import text as words
+from .markdown import inline
 
 GAP = "  "
-
-_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
 
 
 def aligned(
@@ -34,12 +33,7 @@ def aligned(
 def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> Iterator[str]:
     """The rows as a table of GitHub's Markdown; the cells are shown as they are."""
     header, *body = rows
-    yield f"| {' | '.join(map(escaped, header))} |"
+    yield f"| {' | '.join(map(inline, header))} |"
     yield f"|{'|'.join('---' if place < left else '--:' for place in range(len(header)))}|"
     for row in body:
-        yield f"| {' | '.join(map(escaped, row))} |"
-
-
-def escaped(text: str) -> str:
-    """Somebody's words as Markdown that shows them as they are, on one line."""
-    return " ".join(text.split()).translate(_MARKDOWN)
+        yield f"| {' | '.join(map(inline, row))} |"

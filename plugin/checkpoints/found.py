@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .._util.checkpoint_names import Natural, epoch_in, natural, step_in
+from .._util.names import Natural, epoch_in, natural_key, step_in
 from .trainer_state import read_trainer_state
 
 
@@ -37,10 +37,10 @@ class Found:
         """Runs in natural order, and a run's checkpoints by step; those without one come last."""
         folder = str(self.path.parent) if self.path else ""
         return (
-            natural(folder),
+            natural_key(folder),
             float("inf") if self.step is None else self.step,
             float("inf") if self.epoch is None else self.epoch,
-            natural(self.path.name if self.path else self.spec),
+            natural_key(self.path.name if self.path else self.spec),
         )
 
 

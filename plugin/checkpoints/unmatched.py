@@ -6,8 +6,8 @@ import glob
 import os
 from pathlib import Path
 
-from .._util.checkpoint_names import natural
 from .._util.errors import CkptbenchError
+from .._util.names import natural_key
 
 _SHOWN = 8
 _NEAREST = 3
@@ -24,7 +24,7 @@ def unmatched(said: str, pattern: str) -> CkptbenchError:
     folders, part = _last_that_match(pattern)
     if not folders:
         return CkptbenchError(f"{said} matches nothing", where="--checkpoint")
-    folders = sorted(folders, key=lambda path: natural(str(path)))[:_LOOKED_INTO]
+    folders = sorted(folders, key=lambda path: natural_key(str(path)))[:_LOOKED_INTO]
     wanted = "".join(c for c in part if c not in "*?[]")
     near_in = {path: _near(wanted, _entries(path)) for path in folders}
     # The first of several folders, unless another one holds what was nearly asked for.
@@ -44,7 +44,7 @@ def unmatched(said: str, pattern: str) -> CkptbenchError:
 
 def _entries(folder: Path) -> list[str]:
     try:
-        return sorted((entry.name for entry in folder.iterdir()), key=natural)
+        return sorted((entry.name for entry in folder.iterdir()), key=natural_key)
     except OSError:
         return []
 
@@ -53,7 +53,7 @@ def _near(wanted: str, entries: list[str]) -> list[str]:
     import difflib
 
     found = difflib.get_close_matches(wanted, entries, n=_NEAREST, cutoff=0.5)
-    return sorted(found, key=natural)
+    return sorted(found, key=natural_key)
 
 
 def _last_that_match(pattern: str) -> tuple[list[Path], str]:

@@ -204,7 +204,7 @@ def _write(
 ) -> None:
     from .._util.atomic import atomic_write_text
     from .._util.jsonio import pretty
-    from .._util.tables import escaped
+    from .._util.markdown import inline
     from ..reports.comparison import FORMAT, compared_json, compared_markdown
 
     if arguments.json:
@@ -219,5 +219,5 @@ def _write(
         atomic_write_text(arguments.json, pretty(content))
     if arguments.markdown:
         lines = [line for each in made for line in (*compared_markdown(each, sentence), "")]
-        lines += [f"- {escaped(note)}" for note in notes]
+        lines += [f"- {inline(note)}" for note in notes]
         atomic_write_text(arguments.markdown, "\n".join(lines).rstrip() + "\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._util.checkpoint_names import epoch_in, step_in
+from .._util.names import epoch_in, step_in
 from ..gate.baseline import BaselineBenchmark
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import METRIC

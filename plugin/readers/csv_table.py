@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 
-from .._util.checkpoint_names import epoch_in, step_in
 from .._util.errors import CkptbenchError, nearest
+from .._util.names import epoch_in, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._util.checkpoint_names import epoch_in, step_in
 from .._util.errors import CkptbenchError, nearest
-from .._util.names import natural_key
+from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._util.checkpoint_names import step_in
+from .._util.names import step_in
 from .reported import run_of
 
 

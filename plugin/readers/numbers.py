@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._util.checkpoint_names import step_in
 from .._util.errors import CkptbenchError
+from .._util.names import step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS

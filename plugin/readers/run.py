@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .._util.checkpoint_names import epoch_in, step_in
 from .._util.errors import CkptbenchError
+from .._util.names import epoch_in, step_in
 from ..results.layout import safe_name
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import (

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from .._util import text as words
 from .._util.jsonio import JSON
-from .._util.tables import aligned, escaped, markdown_table
+from .._util.markdown import inline
+from .._util.tables import aligned, markdown_table
 from ..analysis.side_by_side import Average, SideBySide, Task
 from ..gate import units
 from ..gate.verdict import SEVERITY, Verdict
@@ -45,19 +46,17 @@ def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
     Args:
         conclusion: one sentence, which stands first.
     """
-    yield f"**{escaped(conclusion)}**"
+    yield f"**{inline(conclusion)}**"
     yield ""
-    yield f"before: {escaped(described(compared.before))}  "
-    yield f"after: {escaped(described(compared.after))}"
+    yield f"before: {inline(described(compared.before))}  "
+    yield f"after: {inline(described(compared.after))}"
     yield ""
     rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]
     yield from markdown_table([("task", *_HEADER), *rows], left=2)
     yield ""
-    yield from (f"- {escaped(line)}" for line in _conclusions(compared))
+    yield from (f"- {inline(line)}" for line in _conclusions(compared))
     for task in compared.tasks:
-        yield from (
-            f"- {escaped(task.protocol or task.benchmark)}: {escaped(n)}" for n in task.notes
-        )
+        yield from (f"- {inline(task.protocol or task.benchmark)}: {inline(n)}" for n in task.notes)
 
 
 def compared_json(compared: SideBySide) -> dict[str, JSON]:

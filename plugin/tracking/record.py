@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from .._util.checkpoint_names import step_in
+from .._util.names import step_in
 from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude
 from ..results.summary import CheckpointResult, Summary

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ckptbench._util.checkpoint_names import epoch_in, step_in
 from ckptbench._util.errors import CkptbenchError
+from ckptbench._util.names import epoch_in, step_in
 from ckptbench.readers.detect import read, read_all
 from ckptbench.readers.reported import run_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckptbench._util.abbreviate import subjects
-from ckptbench._util.checkpoint_names import epoch_in, natural, step_in
+from ckptbench._util.names import epoch_in, natural_key, step_in
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_name_states_an_epoch_or_none(name: str, epoch: float | None) -> None:
 
 def test_numbers_in_names_sort_by_value() -> None:
     names = ["run-10/a", "run-9/b", "Run-9/a", "run", "lr-3e-5", "lr-3e-4"]
-    assert sorted(names, key=natural) == [
+    assert sorted(names, key=natural_key) == [
         "lr-3e-4",
         "lr-3e-5",
         "run",
