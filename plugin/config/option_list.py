@@ -62,7 +62,7 @@ OPTIONS: tuple[Option, ...] = (
         positive_int,
         None,
         "N",
-        "leave out what a pattern matches of earlier steps",
+        "skip checkpoints before step N",
     ),
     Option(
         "steps-per-epoch",
@@ -178,7 +178,7 @@ OPTIONS: tuple[Option, ...] = (
         "sequence length in tokens (default auto: what the checkpoint says of itself)",
     ),
     Option("limit", limit, None, "N|SHARE", "ask only the first N samples, or this share of them"),
-    Option("seed", seed, 0, "N", "seed of everything that is drawn (default 0)"),
+    Option("seed", seed, 0, "N", "random seed of trials, subsets and tests (default 0)"),
     Option(
         "num-samples",
         positive_int,
@@ -186,9 +186,9 @@ OPTIONS: tuple[Option, ...] = (
         "N",
         "answers drawn for each sample of a benchmark scored by pass@k (default 1)",
     ),
-    Option("temperature", temperature, 0.0, "T", "of sampling (default 0: greedy)"),
-    Option("top-p", share, 1.0, "P", "share of the probability sampled from (default 1.0)"),
-    Option("max-tokens", positive_int, 512, "N", "tokens of a generated answer (default 512)"),
+    Option("temperature", temperature, 0.0, "T", "sampling temperature (default 0: greedy)"),
+    Option("top-p", share, 1.0, "P", "nucleus-sampling threshold (default 1.0)"),
+    Option("max-tokens", positive_int, 512, "N", "maximum new tokens per answer (default 512)"),
     Option(
         "k",
         ks,

@@ -19,6 +19,7 @@ import pytest
 from .._util.errors import CkptbenchError, nearest
 from .option import Option
 from .option_list import OPTIONS
+from .sections import SECTIONS
 from .short_names import add_with_short_name, names_of
 
 if TYPE_CHECKING:
@@ -137,20 +138,26 @@ def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def register(parser: pytest.Parser) -> None:
     """Declare every option and its ini setting to pytest."""
-    group = parser.getgroup("ckptbench", "benchmarks of language-model checkpoints")
-    for option in OPTIONS:
-        attributes: dict[str, Any] = {"dest": option.dest, "default": None, "help": option.help}
-        if option.parse is None:
-            attributes["action"] = "store_true"
-        else:
-            attributes["type"] = _read_later(option.parse)
-            attributes["metavar"] = option.metavar
-            if option.many:
-                attributes["action"] = "append"
-            if option.bare:
-                attributes |= {"nargs": "?", "const": option.parse(option.bare)}
-        add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
-        parser.addini(option.dest, option.help.replace("%%", "%"), type="string", default=None)
+    by_name = {option.name: option for option in OPTIONS}
+    for title, names in SECTIONS.items():
+        group = parser.getgroup(f"ckptbench-{title.replace(' ', '-')}", f"ckptbench: {title}")
+        for name in names:
+            _declare(parser, group, by_name[name])
+
+
+def _declare(parser: pytest.Parser, group: Any, option: Option) -> None:
+    attributes: dict[str, Any] = {"dest": option.dest, "default": None, "help": option.help}
+    if option.parse is None:
+        attributes["action"] = "store_true"
+    else:
+        attributes["type"] = _read_later(option.parse)
+        attributes["metavar"] = option.metavar
+        if option.many:
+            attributes["action"] = "append"
+        if option.bare:
+            attributes |= {"nargs": "?", "const": option.parse(option.bare)}
+    add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
+    parser.addini(option.dest, option.help.replace("%%", "%"), type="string", default=None)
 
 
 def hint_at_typos(parser: pytest.Parser, arguments: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from .intervals import Partition, cluster_standard_error, interval_of_mean, part
 from .metric import BITS_PER_BYTE, UNKNOWN, Metric
 from .reducers import Named, kinds_of, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
+from .wanted import wanted_among
 
 # Why a sample has no value of a metric.
 _NO_VALUE = "too few trials, or a value that is no finite number"
@@ -211,18 +212,3 @@ def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -
         interval=None if held is None else (exp(-held[1]), exp(-held[0])),
         method=f"log-{of_mean.method}" if held else "",
     )
-
-
-def wanted_among(metrics: Iterable[str], wanted: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Those of a benchmark's metrics that are wanted; all of them for None.
-
-    `acc` means every metric whose name, or whose last word before a filter, is `acc`.
-    """
-    if wanted is None:
-        return tuple(metrics)
-    return tuple(metric for metric in metrics if not _spellings(metric).isdisjoint(wanted))
-
-
-def _spellings(metric: str) -> set[str]:
-    last = metric.rpartition(" ")[2]
-    return {metric, last, last.partition(",")[0]}

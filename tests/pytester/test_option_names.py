@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ckptbench.config.options import OPTIONS
+from ckptbench.config.sections import SECTIONS
 
 OWNER = """
 def pytest_addoption(parser):
@@ -190,6 +191,14 @@ def test_help_shows_both_names(standard: Any) -> None:
     for option in OPTIONS:
         assert f"--ckpt-{option.name}" in text
         assert f"ckpt_{option.field}" in text
+
+
+def test_every_option_stands_under_one_heading_of_help(standard: Any) -> None:
+    listed = [name for names in SECTIONS.values() for name in names]
+    assert sorted(listed) == sorted(option.name for option in OPTIONS)
+    lines = standard.run("--help").outlines
+    headings = [line for line in lines if line.startswith("ckptbench")]
+    assert headings == [f"ckptbench: {title}:" for title in SECTIONS]
 
 
 @pytest.mark.parametrize("when", ["before", "after", "in a conftest"])
