@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy
 import pytest
 
 from ckptbench.fixtures.sandbox.codec import Encoder, decode, dumps, encode, loads, no_objects
@@ -262,6 +263,19 @@ def test_a_change_over_there_is_made_in_the_same_object(mine: Any, changed: Any)
     (arrived,) = Decoder(no_objects, sent.containers).values(loads(dumps(back)))
     assert arrived is mine
     assert mine == changed
+
+
+def test_an_array_keeps_its_type_and_is_changed_in_place() -> None:
+    mine = numpy.array([[1, 2], [3, 4]], dtype="int16")
+    there = Decoder(no_objects)
+    (theirs,) = there.values(Encoder(_no_object).nodes([mine]))
+    assert theirs.dtype == mine.dtype
+    theirs[0, 1] = 9
+    sent = Encoder(_no_object)
+    sent.nodes([mine])
+    back = Encoder(_no_object, there.containers).nodes([theirs])
+    Decoder(no_objects, sent.containers).values(loads(dumps(back)))
+    assert mine.tolist() == [[1, 9], [3, 4]]
 
 
 def test_a_container_does_not_become_another_kind() -> None:
