@@ -59,7 +59,7 @@ def wanted(folder: Path, *tasks: str, **settings: Any) -> Wanted:
 # What lm-eval costs
 
 
-@pytest.mark.parametrize("module", ["benchmarks.test_lm_eval", "fixtures.lm_eval_tasks.finishing"])
+@pytest.mark.parametrize("module", ["benchmarks.test_lm_eval", "fixtures.lm_eval.results"])
 def test_lm_eval_is_not_imported_before_a_task_is_named(module: str) -> None:
     code = (
         f"import sys, ckptbench.{module}\n"
