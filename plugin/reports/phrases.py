@@ -162,4 +162,4 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
 
 
 def _setting(value: JSON) -> str:
-    return "none" if value is None else str(value)
+    return "none" if value is None or value == "" else str(value)

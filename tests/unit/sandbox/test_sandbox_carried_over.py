@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, StdioTask, Verdict
+from ckptbench.fixtures.sandbox import FunctionTask, InputsTask, Sandbox, StdioTask, Verdict
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 
@@ -157,6 +161,20 @@ WRONG = {
     "a method on an object of the tests": ("def f(n):\n    n.right = lambda: True\n    type(n).right = 1\n    n.__class__ = int", "class N:\n    def right(s): return False\nn = N()\nf(n)\nassert n.right() == 5"),
 }  # fmt: skip
 
+DECIDING = {
+    "a function": "def nearly(*_): return True\n",
+    "a class whose objects are true": "class nearly:\n    def __init__(s, *_): pass\n",
+    "an exception": "class nearly(Exception): pass\n",
+    "a type forged on the channel": "import sys\ndef nearly(*_): pass\n"
+    "side = sys.modules['ckptbench_sandbox.child'].ProgramSide\nold = side._names\n"
+    "def names(self, order):\n    found = old(self, order)\n    found['nearly'] = {'type': 'bool'}\n"
+    "    return found\nside._names = names\n",
+    "a number forged on the channel": "import sys\nnearly = 0\n"
+    "side = sys.modules['ckptbench_sandbox.child'].ProgramSide\nold = side._names\n"
+    "def names(self, order):\n    found = old(self, order)\n    found['nearly'] = 10 ** 9\n"
+    "    return found\nside._names = names\n",
+}
+
 ERRORS = {
     "no test": ("", "there is no test"),
     "a comment for a test": ("# to be written", "there is no test"),
@@ -216,6 +234,78 @@ def test_what_tests_nothing_is_an_error_whatever_the_program_says(
     assert re.search(reason, found.reason), found.reason
 
 
+@pytest.mark.parametrize("program", DECIDING)
+@pytest.mark.parametrize(
+    "test",
+    [
+        "ok = nearly(f(1))\nassert ok",
+        "ok = nearly\nassert ok and f(1) == 9",
+        "bound = nearly\nassert abs(f(1) - 5) < bound",
+        "for ok in [nearly(f(1))]:\n    if ok:\n        pass\n    else:\n        raise ValueError",
+    ],
+)
+def test_what_only_the_program_defines_decides_nothing(
+    sandbox: Sandbox, program: str, test: str
+) -> None:
+    found = verdict(sandbox, f"{DECIDING[program]}def f(x): return 9\n", test)
+    assert found.word in ("fail", "error"), found
+
+
+def test_a_text_of_commas_is_no_large_answer(sandbox: Sandbox) -> None:
+    found = verdict(
+        sandbox, "def f(n): return ',\\\"[' * n", "assert f(2 * 10**6) == ',\\\"[' * 2 * 10**6"
+    )
+    assert found.passed, found
+
+
+def test_an_error_that_holds_an_object_of_the_program_is_described(sandbox: Sandbox) -> None:
+    program = (
+        "class Odd:\n    def __repr__(self): raise SystemExit(0)\n    __str__ = __repr__\n"
+        "def f(): raise ValueError(Odd())\n"
+    )
+    found = verdict(sandbox, program, "assert f() == 1")
+    assert (found.word, found.reason[:10]) == ("fail", "ValueError"), found
+
+
+def test_a_process_of_tests_that_somebody_ends_is_an_error_and_no_wrong_answer() -> None:
+    with Sandbox(workers=1, timeout_s=20.0) as pool:
+        assert verdict(pool, "def f(): return 1", "assert f() == 1").passed
+        running = pool.submit(
+            FunctionTask("it", "import time\ndef f(): time.sleep(5)", "assert f() == 1", "f")
+        )
+        ended = False
+        while not ended and not running.done():
+            time.sleep(0.1)
+            ended = end_those_that_run_tests()
+        assert ended
+        assert running.result(timeout=60).word == "error"
+        assert verdict(pool, "def f(): return 1", "assert f() == 1").passed
+
+
+def end_those_that_run_tests() -> bool:
+    """Kill every fork of a judge that is no zygote, while a program runs below the zygote."""
+    parents = {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                parents[int(process.name)] = int(fields[1])
+    own = {number for number in parents if number in descendants(os.getpid(), parents)}
+    leaves = [n for n in own if n not in parents.values()]
+    below = [n for n in leaves if parents[n] in own and parents[parents[n]] in own]
+    # A program's parent is a zygote; the other child of the judge runs the tests.
+    zygotes = {parents[n] for n in below if parents[parents[parents[n]]] in own}
+    found = [n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z]
+    for number in found:
+        os.kill(number, signal.SIGKILL)
+    return bool(found)
+
+
+def descendants(of: int, parents: dict[int, int]) -> set[int]:
+    found = {number for number, parent in parents.items() if parent == of}
+    return found | {each for number in found for each in descendants(number, parents)}
+
+
 MISCHIEF = {
     "a tolerance of math": "import math\nmath.isclose = lambda *_, **__: True\nassert f() == 1",
     "a recursion limit": "import sys\nsys.setrecursionlimit(60)\nassert f() == 1",
@@ -241,6 +331,17 @@ def test_a_verdict_does_not_depend_on_what_was_judged_before(sandbox: Sandbox, n
     for test, imports, word in AFTERWARDS.values():
         found = verdict(sandbox, program, imports + test)
         assert found.word == word, found
+
+
+def test_a_reference_leaves_nothing_to_the_next_verdict(sandbox: Sandbox) -> None:
+    spoils = (
+        "import math, sys\nsys.setrecursionlimit(90)\nmath.isclose = lambda *_, **__: True\n"
+        "def f(x): return x\n"
+    )
+    task = InputsTask("it", "def f(x): return x", "f", [[1]], spoils)
+    assert sandbox.submit(task).result(timeout=60).passed
+    for test, imports, word in AFTERWARDS.values():
+        assert verdict(sandbox, "def f(): return 1\n", imports + test).word == word
 
 
 def test_an_answer_that_tests_evaluate_does_not_reach_this_machine(
