@@ -120,6 +120,10 @@ RIGHT = {
         "import itertools\ncount = itertools.count()\nindex = 'x' * (80 << 20)\ndef f(x): return x",
         "assert f([1, 1]).count(1) == 2 and f([1]).index(1) == 0",
     ),
+    "names of a module that the tests import whole": (
+        "def f(x): return x",
+        "from textwrap import *\nfrom json import *\nassert dedent(' a') == f('a') and loads(dumps(f(1))) == 1",
+    ),
     "sixty-four threads": (
         "import threading\ndef f(n):\n    b = threading.Barrier(n + 1)\n    ts = [threading.Thread(target=b.wait) for _ in range(n)]\n    [t.start() for t in ts]\n    b.wait()\n    [t.join() for t in ts]\n    return n",
         "assert f(64) == 64",
@@ -282,23 +286,49 @@ def test_a_process_of_tests_that_somebody_ends_is_an_error_and_no_wrong_answer()
         assert verdict(pool, "def f(): return 1", "assert f() == 1").passed
 
 
+def test_a_process_that_an_answer_has_made_large_takes_no_other_task() -> None:
+    with Sandbox(workers=1, timeout_s=20.0) as pool:
+        small = "def f(n): return [n]", "assert f(1) == [1]"
+        large = "def f(n): return list(range(n))", "assert len(f(3 * 10**6)) == 3 * 10**6"
+        assert verdict(pool, *small).passed
+        before = processes()
+        assert verdict(pool, *small).passed
+        assert processes() == before
+        assert verdict(pool, *large).passed
+        assert verdict(pool, *small).passed
+        assert len(before - processes()) == 1
+
+
 def end_those_that_run_tests() -> bool:
     """Kill every fork of a judge that is no zygote, while a program runs below the zygote."""
+    parents = parents_of_processes()
+    own = descendants(os.getpid(), parents)
+    leaves = [number for number in own if number not in parents.values()]
+    # A program's parent is a zygote; the judge's other child runs the tests.
+    depth = {number: _depth(number, parents) for number in leaves}
+    zygotes = {parents[n] for n in leaves if depth[n] == max(depth.values(), default=0)}
+    found = [n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z]
+    for number in found:
+        os.kill(number, signal.SIGKILL)
+    return bool(found)
+
+
+def _depth(process: int, parents: dict[int, int]) -> int:
+    return 1 + _depth(parents[process], parents) if process in parents else 0
+
+
+def processes() -> set[int]:
+    return descendants(os.getpid(), parents_of_processes())
+
+
+def parents_of_processes() -> dict[int, int]:
     parents = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             with contextlib.suppress(OSError):
                 fields = (process / "stat").read_text().rpartition(")")[2].split()
                 parents[int(process.name)] = int(fields[1])
-    own = {number for number in parents if number in descendants(os.getpid(), parents)}
-    leaves = [n for n in own if n not in parents.values()]
-    below = [n for n in leaves if parents[n] in own and parents[parents[n]] in own]
-    # A program's parent is a zygote; the other child of the judge runs the tests.
-    zygotes = {parents[n] for n in below if parents[parents[parents[n]]] in own}
-    found = [n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z]
-    for number in found:
-        os.kill(number, signal.SIGKILL)
-    return bool(found)
+    return parents
 
 
 def descendants(of: int, parents: dict[int, int]) -> set[int]:
