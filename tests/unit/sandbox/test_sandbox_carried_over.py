@@ -374,6 +374,15 @@ def test_a_reference_leaves_nothing_to_the_next_verdict(sandbox: Sandbox) -> Non
         assert verdict(sandbox, "def f(): return 1\n", imports + test).word == word
 
 
+def test_a_reference_may_answer_with_what_cannot_be_carried(sandbox: Sandbox) -> None:
+    reference = "import re\ndef f(x): return re.search('a', x)\n"
+    oracle = "def accept(i, output, expected, atol): return bool(output) == bool(expected)\n"
+    for program, word in (("def f(x): return 'a' in x", "pass"), ("def f(x): return True", "fail")):
+        task = InputsTask("it", program, "f", [["cat"], ["dog"]], reference, oracle=oracle)
+        found = sandbox.submit(task).result(timeout=60)
+        assert found.word == word, found
+
+
 def test_an_answer_that_tests_evaluate_does_not_reach_this_machine(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
