@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ._util.errors import CkptbenchError
-from .config import options as session_options
+from .config import command_line
 from .results.outcome import status_of
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def _session(config: pytest.Config) -> BenchSession | None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
-    session_options.register(parser)
+    command_line.register(parser)
 
 
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
     """Look for misspelled options before pytest refuses them."""
-    session_options.hint_at_typos(parser, args)
+    command_line.hint_at_typos(parser, args)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     workerinput = getattr(config, "workerinput", {})
     try:
-        options = session_options.read(config, continued=workerinput.get("ckptbench_run_id", ""))
+        options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
         bench = config.stash[KEY] = BenchSession.begin(
             config, options, workerinput, hooks=sys.modules[__name__]
         )

@@ -18,8 +18,7 @@ from uuid import uuid4
 from .._util.errors import CkptbenchError
 from .._util.text import counted, listed
 from .._util.version import __version__
-from ..config.option_list import OPTIONS
-from ..config.options import Options
+from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
 from ..gate.decide import fails
 from ..reports.conclusion import gated_verdicts, nothing_compared
@@ -243,10 +242,10 @@ def _unended(part: Part) -> Iterator[str]:
 
 def _options(newest: Summary | None, run_id: str) -> Options:
     """The options that a fold reads, as the newest part was run with."""
-    values: dict[str, Any] = {option.field: option.default for option in OPTIONS}
-    values["run_id"] = run_id
+    values: dict[str, Any] = {"run_id": run_id}
     if newest is not None:
-        values |= {name: value for name, value in newest.drawing.items() if name in values}
+        known = sampling_options()
+        values |= {name: value for name, value in newest.drawing.items() if name in known}
         values["gate"] = newest.gate
     return Options(**values)
 

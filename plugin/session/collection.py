@@ -14,7 +14,8 @@ from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol
 from ..api.requests import CompoundRequest, Sample
-from ..config.options import Options, check_names
+from ..config.command_line import check_names
+from ..config.options import Options
 from .group import CheckpointParam, Group
 
 

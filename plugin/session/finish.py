@@ -13,6 +13,7 @@ from .._util.errors import CkptbenchError, one_line
 from .._util.jsonio import pretty
 from .._util.version import __version__
 from ..config.eval_config import EvalPlan
+from ..config.options import remaking_options, sampling_options
 from ..gate.decide import fails
 from ..gate.verdict import Gate
 from ..readers.baseline import write as write_baseline
@@ -29,42 +30,6 @@ from .scope import scope_of
 
 if TYPE_CHECKING:
     from .session import BenchSession
-
-# Options that decide which items there are and what they ask: a pasted node id needs them again.
-_REMADE_BY = (
-    "checkpoint",
-    "checkpoint-pattern",
-    "from-step",
-    "k",
-    "protocol",
-    "data-dir",
-    "real-data",
-    "lambada-data",
-    "humaneval-data",
-    "mbpp-data",
-    "codecontests-data",
-    "codecontests-tests",
-    "tasks",
-    "include-path",
-    "num-fewshot",
-    "eval-config",
-    "limit",
-    "seq-len",
-    "max-length",
-    "gpu",
-    "device",
-    "dtype",
-    "seed",
-    "num-samples",
-    "temperature",
-    "top-p",
-    "max-tokens",
-    "exec-timeout",
-    "exec-memory",
-    "exec-libraries",
-)
-# Options that decide how answers are drawn.
-_DRAWN_BY = ("seed", "num_samples", "temperature", "top_p", "max_tokens")
 
 
 def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool) -> Summary:
@@ -99,7 +64,7 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
         notes=tuple(dict.fromkeys([*folded.notes, *bench.store.notes(), *_notes(bench)])),
         rerun_options=tuple(_rerun_options(bench.config.invocation_params.args)),
         given=_given(bench),
-        drawing={name: getattr(bench.options, name) for name in _DRAWN_BY},
+        drawing={name: getattr(bench.options, name) for name in sampling_options()},
     )
     summary, refusal = _update_baseline(bench, folded, summary)
     if exit_status in (0, 1):
@@ -243,7 +208,7 @@ def _write_copies(bench: BenchSession, summary: Summary) -> None:
 
 def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:
     """The options of a command line that make the same items again."""
-    wanted = {f"--{prefix}{name}" for name in _REMADE_BY for prefix in ("", "ckpt-")}
+    wanted = {f"--{prefix}{name}" for name in remaking_options() for prefix in ("", "ckpt-")}
     words = iter(hide_secrets(arguments))
     for word in words:
         name, equals, _ = word.partition("=")

@@ -27,7 +27,7 @@ from ..api.benchmark import Benchmark
 from ..api.engine import Engine
 from ..api.protocol import EvalProtocol, RequestContext
 from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
-from ..config.effective import Effective
+from ..config.eval_config import Effective
 from ..results.evaluate import Outcome, judge
 from ..results.log import LOG
 from ..results.summary import DatasetInfo

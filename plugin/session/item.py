@@ -18,7 +18,7 @@ from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
 from ..api.protocol import RequestContext
 from ..api.requests import Failed, Response, Sample, Skipped
-from ..config.effective import effective
+from ..config.eval_config import effective
 from ..results.evaluate import NoAnswer, Outcome
 from ..results.summary import DatasetInfo
 from ..scores.score import Reducer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ckptbench.api.requests import Generated, content_hash
-from ckptbench.config.options import OPTIONS, Options
+from ckptbench.config.options import Options
 from ckptbench.results.outcome import Recorded
 from ckptbench.results.store import Key, PlannedItem, RunStore, encode
 from ckptbench.results.summary import Summary
@@ -103,8 +103,7 @@ def _recorded(outcome: Sequence[float] | str) -> Recorded:
 
 
 def _end(folder: Path, store: RunStore, outcomes: dict[str, Recorded], started: str) -> None:
-    values: dict[str, Any] = {option.field: option.default for option in OPTIONS}
-    options = Options(**{**values, "run_id": folder.name})
+    options = Options(run_id=folder.name)
     folded = fold_run(store, outcomes, options, None, created=started, version="0")
     complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
     summary = Summary(

@@ -8,7 +8,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.config.data_folder import NAMES, find_data
-from ckptbench.config.option_list import OPTIONS
+from ckptbench.config.options import OPTIONS
 
 
 def filled(folder: Path, *files: str) -> Path:

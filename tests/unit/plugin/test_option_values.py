@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ckptbench import CkptbenchError
-from ckptbench.config.options import OPTIONS, Options, check_names
+from ckptbench.config.command_line import check_names
+from ckptbench.config.options import OPTIONS, Options
 from ckptbench.config.parsers import (
     device,
     ks,
@@ -114,7 +115,7 @@ def test_every_option_is_declared_once_and_documented() -> None:
 
 
 def options(**given: Any) -> Options:
-    return Options(**{**{option.field: option.default for option in OPTIONS}, **given})
+    return Options(**given)
 
 
 KNOWN = {"real": ("real/whole-word", "real/origin"), "lambada": ("lambada/choice",)}
