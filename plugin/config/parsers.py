@@ -22,32 +22,38 @@ def _expected(what: str, text: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
 
 
-def positive_int(text: str) -> int:
+def number(text: str, what: str, fits: Callable[[float], bool]) -> float:
+    """A number that fits.
+
+    Args:
+        what: what is expected, for the error.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no number, or does not fit.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if math.isnan(found) or not fits(found):
+        raise _expected(what, text)
+    return found
+
+
+def positive_int(text: str, what: str = "a whole number of at least 1") -> int:
     """A whole number of at least 1."""
     try:
-        number = int(text)
+        found = int(text)
     except ValueError:
-        raise _expected("a whole number of at least 1", text) from None
-    if number < 1:
-        raise _expected("a whole number of at least 1", text)
-    return number
+        found = 0
+    if found < 1:
+        raise _expected(what, text)
+    return found
 
 
 def positive_int_or_auto(text: str) -> int | None:
     """A whole number of at least 1; None for `auto`."""
-    if text == "auto":
-        return None
-    try:
-        return positive_int(text)
-    except argparse.ArgumentTypeError:
-        raise _expected("'auto' or a whole number of at least 1", text) from None
-
-
-def seed(text: str) -> int:
-    """A whole number of at least 0."""
-    if not text.isdecimal():
-        raise _expected("a whole number of at least 0", text)
-    return int(text)
+    return None if text == "auto" else positive_int(text, "'auto' or a whole number of at least 1")
 
 
 def rows(text: str) -> int:
@@ -57,7 +63,9 @@ def rows(text: str) -> int:
 
 def whole_number(text: str) -> int:
     """A whole number of at least 0."""
-    return seed(text)
+    if not text.isdecimal():
+        raise _expected("a whole number of at least 0", text)
+    return int(text)
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -101,62 +109,33 @@ def chat_template(text: str) -> bool | str:
 def limit(text: str) -> int | float:
     """A number of samples (200) or a share of them (0.2)."""
     what = "a number of samples such as 200, or a share between 0 and 1 such as 0.2"
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected(what, text) from None
-    if not number > 0 or not math.isfinite(number):
-        raise _expected(what, text)
-    if number >= 1:
-        if number != int(number):
-            raise _expected(what, text)
-        return int(number)
-    return number
+    found = number(text, what, lambda n: 0 < n < 1 or (1 <= n < math.inf and n == int(n)))
+    return int(found) if found >= 1 else found
 
 
 def probability(text: str) -> float:
     """A number between 0 and 1, both excluded."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number between 0 and 1", text) from None
-    if not 0 < number < 1:
-        raise _expected("a number between 0 and 1", text)
-    return number
+    return number(text, "a number between 0 and 1", lambda n: 0 < n < 1)
 
 
 def share(text: str) -> float:
     """A number above 0 and at most 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number above 0 and at most 1", text) from None
-    if not 0 < number <= 1:
-        raise _expected("a number above 0 and at most 1", text)
-    return number
+    return number(text, "a number above 0 and at most 1", lambda n: 0 < n <= 1)
 
 
 def temperature(text: str) -> float:
     """A finite number of at least 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number of at least 0", text) from None
-    if not 0 <= number < math.inf:
-        raise _expected("a number of at least 0", text)
-    return number
+    return number(text, "a number of at least 0", lambda n: 0 <= n < math.inf)
+
+
+def seconds(text: str) -> float:
+    """A number above 0."""
+    return number(text, "a number of seconds above 0", lambda n: 0 < n < math.inf)
 
 
 def exec_timeout(text: str) -> float:
     """Seconds above 0, an hour at most."""
-    what = "seconds above 0 and at most 3600"
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected(what, text) from None
-    if not 0 < number <= 3600:
-        raise _expected(what, text)
-    return number
+    return number(text, "seconds above 0 and at most 3600", lambda n: 0 < n <= 3600)
 
 
 EXEC_MEMORY_MB = 512
@@ -209,17 +188,25 @@ def contest_tests(text: str) -> str:
     raise _expected("public, all, or sample:N such as sample:10", text)
 
 
-def report_formats(text: str) -> tuple[str, ...]:
-    """`html,md` as formats of reports, each once."""
-    formats = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    what = f"formats of {', '.join(REPORT_FORMATS)}, such as html,md"
-    for name in formats:
-        if name not in REPORT_FORMATS:
-            hint = nearest(name, REPORT_FORMATS)
-            raise argparse.ArgumentTypeError(f"expected {what}, got {name!r}{hint}")
-    if not formats:
-        raise _expected(what, text)
-    return formats
+def formats_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    """A parser for formats of reports, separated by commas, each once."""
+    what = f"formats of {', '.join(choices)}, such as html,md"
+
+    def parse(text: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        for name in found:
+            if name not in choices:
+                raise argparse.ArgumentTypeError(
+                    f"expected {what}, got {name!r}{nearest(name, choices)}"
+                )
+        if not found:
+            raise _expected(what, text)
+        return found
+
+    return parse
+
+
+report_formats = formats_of(*REPORT_FORMATS)
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
@@ -265,26 +252,20 @@ def tolerances(text: str) -> dict[str, float]:
     A bare number is for every metric. Of a metric that is no share the number is in its own unit.
     """
     what = "METRIC=POINTS[,...] such as real@1=1.0, or one number of percentage points for all"
+    pairs = [("*", text)] if "=" not in text else _pairs(text, what)
     try:
-        pairs = [("*", text)] if "=" not in text else _pairs(text, what)
-        allowed = {name: float(value) / 100 for name, value in pairs}
-    except ValueError:
+        return {
+            name: number(value, what, lambda points: 0 <= points <= 100) / 100
+            for name, value in pairs
+        }
+    except argparse.ArgumentTypeError:
         raise _expected(what, text) from None
-    if any(not 0 <= value <= 1 for value in allowed.values()):
-        raise _expected(what, text)
-    return allowed
 
 
 def percentage_points(text: str) -> float:
     """`5` in percentage points as the fraction 0.05."""
     what = "percentage points above 0 up to 100, such as 5"
-    try:
-        value = float(text)
-    except ValueError:
-        raise _expected(what, text) from None
-    if not 0 < value <= 100:
-        raise _expected(what, text)
-    return value / 100
+    return number(text, what, lambda n: 0 < n <= 100) / 100
 
 
 def settings_names(text: str) -> tuple[str, ...]:
@@ -299,10 +280,9 @@ def ks(text: str) -> dict[str, tuple[int, ...]]:
     if not equals or not benchmark:
         raise _expected(what, text)
     try:
-        values = sorted({positive_int(number.strip()) for number in numbers.split(",")})
+        return {benchmark: tuple(sorted({positive_int(each) for each in numbers.split(",")}))}
     except argparse.ArgumentTypeError:
         raise _expected(what, text) from None
-    return {benchmark: tuple(values)}
 
 
 def protocols(text: str) -> dict[str, tuple[str, ...]]:
@@ -343,17 +323,6 @@ def header(text: str) -> Header:
     if not value.strip() or not value.isascii() or not value.isprintable():
         raise argparse.ArgumentTypeError(f"expected a value of plain characters for {name!r}")
     return Header(name.strip(), value.strip())
-
-
-def seconds(text: str) -> float:
-    """A number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number of seconds above 0", text) from None
-    if not 0 < number < math.inf:
-        raise _expected("a number of seconds above 0", text)
-    return number
 
 
 def run_id(text: str) -> str:

@@ -21,10 +21,10 @@ from ckptbench.config.parsers import (
     probability,
     protocols,
     run_id,
-    seed,
     share,
     temperature,
     tolerances,
+    whole_number,
 )
 
 Parser = Callable[[str], Any]
@@ -33,8 +33,8 @@ READ: list[tuple[Parser, str, Any]] = [
     (positive_int, "12", 12),
     (positive_int_or_auto, "auto", None),
     (positive_int_or_auto, "512", 512),
-    (seed, "0", 0),
-    (seed, "42", 42),
+    (whole_number, "0", 0),
+    (whole_number, "42", 42),
     (limit, "200", 200),
     (limit, "1", 1),
     (limit, "0.2", 0.2),
@@ -63,7 +63,7 @@ READ: list[tuple[Parser, str, Any]] = [
 REFUSED: list[tuple[Parser, str]] = [
     *[(positive_int, text) for text in ("0", "-1", "1.5", "many", "")],
     *[(positive_int_or_auto, text) for text in ("0", "Auto", "none")],
-    *[(seed, text) for text in ("-1", "1.0", "x", "")],
+    *[(whole_number, text) for text in ("-1", "1.0", "x", "")],
     *[(limit, text) for text in ("0", "-0.2", "nan", "inf", "1.5", "half")],
     *[(probability, text) for text in ("0", "1", "-0.1", "5%", "nan")],
     *[(share, text) for text in ("0", "1.1", "-1", "nan", "all")],
