@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 
 from .._util.errors import CkptbenchError, nearest
-from .arguments import tell
+from .arguments import Commands, add_command, tell
 
 _EXAMPLES = """\
-examples:
   ckptbench baseline import results/20260101_120000_17 -o baselines/best.json
   ckptbench baseline import lm-eval/results_2026-01-01.json -o baselines/tasks.json
   ckptbench baseline import results/sweep --checkpoint checkpoint-655 -o baselines/best.json
@@ -19,20 +18,21 @@ then:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    baseline = commands.add_parser("baseline", help="make a baseline of results")
-    actions = baseline.add_subparsers(title="what to do", metavar="ACTION", required=True)
-    importing = actions.add_parser(
+    baseline = commands.add_parser("baseline", help="make a baseline file from results")
+    actions = baseline.add_subparsers(title="actions", metavar="ACTION", required=True)
+    importing = add_command(
+        actions,
         "import",
-        help="from a run, lm-eval's results, *_eval_results.json or numbers",
-        description="Write a baseline file from results of any origin. Where they hold samples, "
-        "so does the baseline, and later comparisons are paired.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Write a baseline file from results of any origin. If they include samples, so does the "
+        "baseline, and later comparisons with it are paired.",
+        help="from a run, lm-eval results, *_eval_results.json or bare numbers",
+        examples=_EXAMPLES,
     )
     importing.add_argument("file", type=Path, metavar="FILE", help="a file or folder of results")
-    importing.add_argument("--checkpoint", metavar="NAME", help="which one, when it holds several")
+    importing.add_argument("--checkpoint", metavar="NAME", help="which of several checkpoints")
     importing.add_argument(
         "-o", "--output", type=Path, required=True, metavar="OUT", help="baseline file to write"
     )
@@ -41,9 +41,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         type=_protocols,
         default={},
         metavar="BENCH=NAME[,...]",
-        help="how a benchmark was asked whose source does not say, such as real=whole-word",
+        help="protocol of a benchmark whose source does not state it, such as real=whole-word",
     )
-    importing.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
 from ..gate.verdict import SEVERITY
-from .arguments import add_gate, add_tolerance_and_alpha, notes_of
+from .arguments import Commands, add_command, add_options, notes_of
 
 if TYPE_CHECKING:
     from ..analysis.side_by_side import SideBySide
     from ..readers.result import Result
     from ..results.measurement import Measurement
 
-_GATES = ("regress", "strict", "off")
 _EXAMPLES = """\
-examples:
   ckptbench compare results/20260101_120000_17 results/20260102_120000_18
   ckptbench compare baselines/best.json results
   ckptbench compare results results --checkpoint-a checkpoint-400 --checkpoint-b checkpoint-800
@@ -26,33 +24,29 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    compare = commands.add_parser(
+    compare = add_command(
+        commands,
         "compare",
-        help="compare two results: runs, baselines, lm-eval's files, numbers",
-        description="Compare B with A: differences are B minus A. Where both hold samples the "
-        "comparison is paired. Of a folder with several results the newest is taken.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Compare B with A; differences are B minus A. The comparison is paired if both include "
+        "samples. From a folder with several results the newest is taken.",
+        help="compare two results: runs, baselines, lm-eval results, bare numbers",
+        examples=_EXAMPLES,
     )
-    compare.add_argument("a", type=Path, metavar="A", help="what is compared with")
-    compare.add_argument("b", type=Path, metavar="B", help="what is judged")
+    compare.add_argument("a", type=Path, metavar="A", help="the result to compare with")
+    compare.add_argument("b", type=Path, metavar="B", help="the result to judge")
     compare.add_argument("--checkpoint-a", metavar="NAME", help="which checkpoint of A")
     compare.add_argument("--checkpoint-b", metavar="NAME", help="which checkpoint of B")
-    add_tolerance_and_alpha(compare)
-    add_gate(compare)
+    add_options(compare, "gate", "tolerance", "gate-on", "alpha", "must-see", "allow-mismatch")
     compare.add_argument(
         "--common",
         action="store_true",
-        help="compare what both have; without it, a gated metric that only A has is missing",
+        help="compare only what both have; otherwise a gated metric that only A has is missing",
     )
-    compare.add_argument(
-        "--gate", choices=_GATES, default="regress", help="what exits with 1 (default regress)"
-    )
-    compare.add_argument("--json", type=Path, metavar="FILE", help="write the comparison as data")
+    compare.add_argument("--json", type=Path, metavar="FILE", help="write the comparison as JSON")
     compare.add_argument("--markdown", type=Path, metavar="FILE", help="write it as Markdown")
-    compare.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

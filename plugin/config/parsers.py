@@ -9,10 +9,12 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
 from .._util.errors import nearest
+from ..gate.verdict import Gate
 
-GATES = ("regress", "strict", "off")
+GATES: tuple[str, ...] = get_args(Gate)
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")
 REPORT_FORMATS = ("html", "md", "plots")
