@@ -1,4 +1,4 @@
-"""What the name of a checkpoint says of its training, and the order a person puts names in."""
+"""Names: step and epoch in a checkpoint's, natural order, and checkpoints in node ids."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Natural = tuple[tuple[int, int, str], ...]
 
 
 def step_in(name: str) -> int | None:
-    """The optimizer step that a name states: 655 of `checkpoint-655`; None without one.
+    """The optimizer step in a name: 655 of `checkpoint-655`; None without one.
 
-    Where the name holds several numbers, the one beside the word `step` or `iter` is meant.
+    Where the name holds several numbers, the one beside the word `step` or `iter` counts.
     """
     found = list(_STEP.finditer(name))
     if not found:
@@ -28,7 +28,7 @@ def step_in(name: str) -> int | None:
 
 
 def epoch_in(name: str) -> float | None:
-    """The epoch that a name states: 3 of `checkpoint_epoch_3.pt`; None without one."""
+    """The epoch in a name: 3 of `checkpoint_epoch_3.pt`; None without one."""
     found = _EPOCH.search(name)
     return float(found[1]) if found else None
 
@@ -37,3 +37,11 @@ def natural_key(text: str) -> Natural:
     """Sorts `run-9` before `run-10`: numbers compare by value, letters without their case."""
     parts = (part for part in re.split(r"(\d+)", text) if part)
     return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p.casefold()) for p in parts)
+
+
+def with_checkpoint(nodeid: str, checkpoint: str) -> str:
+    """A node id as a session of several checkpoints has it: `f.py::test[checkpoint-655/s-1]`."""
+    head, bracket, name = nodeid.partition("[")
+    if not bracket or name.startswith(f"{checkpoint}/"):
+        return nodeid
+    return f"{head}[{checkpoint}/{name}"

@@ -65,7 +65,9 @@ def add_option(
     if option.parse is None:
         command.add_argument(f"--{name}", action="store_true", help=text)
         return
-    of_plugin = {"type": option.parse, "default": option.default, "metavar": option.metavar}
+    # argparse parses a default that is a text, and an empty one is no value.
+    default = None if option.default == "" else option.default
+    of_plugin = {"type": option.parse, "default": default, "metavar": option.metavar}
     command.add_argument(f"--{name}", **{**of_plugin, "help": text, **attributes})
 
 

@@ -81,7 +81,7 @@ def register(commands: Commands) -> None:
         help="a checkpoint is complete once its files have not changed for this long (default 10)",
     )
     add_options(watch, "results-dir")
-    add_option(watch, "mlflow", help="send the run to this MLflow server as well", default=None)
+    add_option(watch, "mlflow", help="send the run to this MLflow server as well")
     add_options(watch, "tolerance", "alpha")
     watch.add_argument(_PYTEST, action="append", default=[], help=argparse.SUPPRESS)
 
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         See the epilog.
     """
-    from ..watch.watcher import Plan, Watcher
+    from ..watch.watcher import Watcher, WatchSettings
 
     _check(arguments.pytest_argument)
     check_tracking(arguments.mlflow or "")
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     folder: Path = arguments.folder
     name = arguments.run_id or f"watch-{folder.absolute().name}"
-    plan = Plan(
+    settings = WatchSettings(
         folder=folder,
         run=arguments.results_dir.absolute() / name,
         arguments=tuple(arguments.pytest_argument) or _DEFAULT_ARGUMENTS,
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     stop = threading.Event()
     with _signals(stop) as received:
-        watcher = Watcher(plan, stop, _say)
+        watcher = Watcher(settings, stop, _say)
         absent = "" if folder.is_dir() else " (which is not there yet)"
         _say(f"watching {folder}{absent}, results in {arguments.results_dir / name}")
         status = 1

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from .._util.errors import CkptbenchError
+from .._util.names import with_checkpoint
 from .._util.text import counted, listed
 from .._util.version import __version__
 from ..config.options import Options, sampling_options
@@ -136,7 +137,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     many = len({checkpoint for checkpoint, _ in numbers}) > 1
     planned, served, repeats, outcomes = [], [], [], {}
     for position, (key, held) in enumerate(_in_order(merged, numbers)):
-        nodeid = _nodeid(held.item.nodeid, key[0]) if many else held.item.nodeid
+        nodeid = with_checkpoint(held.item.nodeid, key[0]) if many else held.item.nodeid
         if nodeid in outcomes:
             raise CkptbenchError(
                 f"two items are named {nodeid}",
@@ -167,14 +168,6 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
 def _in_order(merged: _Merged, numbers: Mapping[GroupKey, int]) -> Iterator[tuple[ItemKey, _Item]]:
     """The items, those of a group together, each group's in the order of the parts."""
     return iter(sorted(merged.items.items(), key=lambda each: numbers[each[0][:2]]))
-
-
-def _nodeid(nodeid: str, checkpoint: str) -> str:
-    """An item's id as a session of several checkpoints names it."""
-    head, bracket, name = nodeid.partition("[")
-    if not bracket or name.startswith(f"{checkpoint}/"):
-        return nodeid
-    return f"{head}[{checkpoint}/{name}"
 
 
 def _conclude(

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.watch.watcher import Plan, Watcher
+from ckptbench.watch.watcher import Watcher, WatchSettings
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SAMPLES = 200
@@ -134,8 +134,8 @@ class Project:
     def watch(self, stop: threading.Event | None = None, **options: Any) -> int:
         """Watch until the end; its exit status."""
         known: dict[str, Any] = {"settle_s": 0.3, "poll_s": 0.05, "arguments": self.arguments}
-        plan = Plan(self.runs, self.run, **known | options)
-        return Watcher(plan, stop or threading.Event(), self.said.append).run()
+        settings = WatchSettings(self.runs, self.run, **known | options)
+        return Watcher(settings, stop or threading.Event(), self.said.append).run()
 
     def command(self, *options: str) -> list[str]:
         return [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.watch.scan import Survey, is_meant, signature_of
+from ckptbench.watch.scan import Scanner, is_meant, signature_of
 
 
 class Clock:
@@ -28,27 +28,27 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def survey(tmp_path: Path, clock: Clock) -> Survey:
-    return Survey(tmp_path, clock, settle_s=10)
+def scanner(tmp_path: Path, clock: Clock) -> Scanner:
+    return Scanner(tmp_path, clock, settle_s=10)
 
 
 def test_a_checkpoint_must_lie_still_for_the_settling_time(
-    survey: Survey, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
 ) -> None:
     make_checkpoint(tmp_path / "checkpoint-1")
-    assert survey.look().unready == {"checkpoint-1": "still being written"}
+    assert scanner.look().unready == {"checkpoint-1": "still being written"}
     clock.now += 9
-    assert survey.look().ready == ()
+    assert scanner.look().ready == ()
     clock.now += 1
-    (ready,) = survey.look().ready
+    (ready,) = scanner.look().ready
     assert (ready.name, ready.path) == ("checkpoint-1", tmp_path / "checkpoint-1")
 
 
 def test_a_file_that_comes_or_grows_or_is_touched_starts_the_time_anew(
-    survey: Survey, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
 ) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint-1")
-    survey.look()
+    scanner.look()
     for change in (
         lambda: (folder / "optimizer.pt").write_bytes(b"1"),
         lambda: (folder / "optimizer.pt").write_bytes(b"12"),
@@ -56,34 +56,34 @@ def test_a_file_that_comes_or_grows_or_is_touched_starts_the_time_anew(
     ):
         clock.now += 9
         change()
-        assert survey.look().changed
+        assert scanner.look().changed
         clock.now += 9
-        assert survey.look().ready == ()
+        assert scanner.look().ready == ()
     clock.now += 1
-    assert len(survey.look().ready) == 1
+    assert len(scanner.look().ready) == 1
 
 
 def test_what_is_still_but_not_whole_says_what_it_lacks(
-    survey: Survey, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
 ) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint-1")
     (folder / "model.safetensors").write_bytes(b"")
-    survey.look()
+    scanner.look()
     clock.now += 100
-    (why,) = survey.look().unready.values()
+    (why,) = scanner.look().unready.values()
     assert why == "model.safetensors is cut off in its header"
 
 
 def test_a_deleted_checkpoint_is_gone_once(
-    survey: Survey, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
 ) -> None:
     make_checkpoint(tmp_path / "checkpoint-1")
-    survey.look()
+    scanner.look()
     shutil.rmtree(tmp_path / "checkpoint-1")
-    view = survey.look()
-    assert view.gone == ("checkpoint-1",)
-    assert view.changed
-    assert survey.look().gone == ()
+    snapshot = scanner.look()
+    assert snapshot.gone == ("checkpoint-1",)
+    assert snapshot.changed
+    assert scanner.look().gone == ()
 
 
 def test_a_checkpoint_written_over_is_another_one(tmp_path: Path, make_checkpoint: Any) -> None:
@@ -103,8 +103,8 @@ def test_the_same_files_elsewhere_have_the_same_signature(
 
 
 def test_a_folder_that_is_not_there_yet_holds_nothing(tmp_path: Path, clock: Clock) -> None:
-    view = Survey(tmp_path / "later", clock).look()
-    assert (view.ready, view.unready, view.changed) == ((), {}, False)
+    snapshot = Scanner(tmp_path / "later", clock).look()
+    assert (snapshot.ready, snapshot.unready, snapshot.changed) == ((), {}, False)
 
 
 @pytest.mark.parametrize(
