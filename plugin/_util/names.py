@@ -1,8 +1,9 @@
-"""Names: step and epoch in a checkpoint's, natural order, and checkpoints in node ids."""
+"""Names of checkpoints: step and epoch in them, natural order, in node ids and in notes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # `checkpoint-655`, `step_655`, `global_step655`, `iter_0000655`, `epoch=3-step=655`.
 _STEP = re.compile(
@@ -45,3 +46,16 @@ def with_checkpoint(nodeid: str, checkpoint: str) -> str:
     if not bracket or name.startswith(f"{checkpoint}/"):
         return nodeid
     return f"{head}[{checkpoint}/{name}"
+
+
+def name_list(names: Sequence[str], of: int) -> str:
+    """Checkpoints in a note: up to three names, `all 20 checkpoints`, or two and how many others.
+
+    Args:
+        of: checkpoints of the session.
+    """
+    if len(names) <= 3:
+        return ", ".join(names)
+    if len(names) == of:
+        return f"all {of} checkpoints"
+    return f"{', '.join(names[:2])} and {len(names) - 2} other checkpoints"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
-from ..gate.verdict import SEVERITY
+from .._util.text import counted
+from ..gate.verdict import WORDS
 from .arguments import Commands, add_command, add_options, notes_of
 
 if TYPE_CHECKING:
@@ -111,9 +112,9 @@ def _pairs(
     if len(before) > 1 and len(after) > 1 and same and unique and left.path != right.path:
         return same
     names = [
-        f"{path} holds {', '.join(m.name for m in held)}"
-        for path, held in ((left.path, before), (right.path, after))
-        if len(held) > 1
+        f"{side.path} holds {', '.join(m.name for m in found)}"
+        for side, found in ((left, before), (right, after))
+        if len(found) > 1
     ]
     raise CkptbenchError(
         f"which checkpoints to compare is not clear: {'; '.join(dict.fromkeys(names))}",
@@ -164,29 +165,27 @@ def _fails(compared: SideBySide, gate: str) -> bool:
 
 
 def _conclusion(made: list[SideBySide]) -> str:
-    several = len(made) > 1
-    told = []
-    for word in SEVERITY[:-2]:
+    clauses = []
+    for word in (word for word, facts in WORDS.items() if facts.level != "plain"):
         metrics = [
-            f"{each.after.name} {verdict.metric}" if several else verdict.metric
+            f"{each.after.name} {verdict.metric}" if len(made) > 1 else verdict.metric
             for each in made
             for verdict in each.gated_verdicts
             if verdict.word == word
         ]
         if metrics:
-            told.append(f"{word}: {', '.join(metrics)}")
+            clauses.append(f"{word}: {', '.join(metrics)}")
     count = sum(each.compared for each in made)
     total = sum(each.in_baseline for each in made)
-    calm = not told
-    if calm:
-        words = {verdict.word for each in made for verdict in each.gated_verdicts}
-        word = "identical" if words == {"identical"} else "unchanged"
-        told = [f"{word}: {count:,} metric{'s' * (count != 1)} compared"]
     if not count:
-        told = ["nothing was compared", *([] if calm else told)]
-    elif count < total:
-        told.append(f"{count:,} of {total:,} metrics of the baseline compared")
-    return "; ".join(told)
+        return "; ".join(["nothing was compared", *clauses])
+    if not clauses:
+        found = {verdict.word for each in made for verdict in each.gated_verdicts}
+        word = "identical" if found == {"identical"} else "unchanged"
+        clauses = [f"{word}: {counted(count, 'metric')} compared"]
+    if count < total:
+        clauses.append(f"{count:,} of {total:,} metrics of the baseline compared")
+    return "; ".join(clauses)
 
 
 def _write(

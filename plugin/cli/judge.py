@@ -1,21 +1,21 @@
-"""`ckptbench judge`: somebody's completions through the sandbox, and their pass@k."""
+"""`ckptbench judge`: pass@k of completions from a file, run in the sandbox."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from ..config.parsers import contest_tests, exec_timeout, ks
+from ..config.parsers import contest_tests, exec_timeout, k_values
 from .arguments import Commands, add_command, add_options
 
 _DATASETS = ("humaneval", "mbpp", "codecontests")
-# Which protocol takes code out of Markdown, and which puts a body behind its prompt.
-_TAKES_OUT = {
+# The protocols that extract code from Markdown, and the one that joins a body to its prompt.
+_EXTRACTS = {
     "humaneval": "humaneval/chat",
     "mbpp": "mbpp/alpaca",
     "codecontests": "codecontests/alpaca",
@@ -57,7 +57,7 @@ def register(commands: Commands) -> None:
         help="extract programs from answers as this protocol does, such as humaneval/chat "
         "(default: a completion continues its prompt, a solution is a whole program)",
     )
-    judge.add_argument("--k", type=_ks, default=(1, 10, 100), metavar="K[,K...]", help=_K_HELP)
+    judge.add_argument("--k", type=k_values, default=(1, 10, 100), metavar="K[,K...]", help=_K_HELP)
     judge.add_argument("-o", "--output", type=Path, metavar="FILE", help="write a verdict per line")
     judge.add_argument(
         "--tests",
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge a file.
 
     Returns:
-        0; 1 when the sandbox was at fault for a program, which then has no verdict.
+        0; 1 when the sandbox failed for a program, which then has no verdict.
     """
     from ckptbench.fixtures.datasets.code import completions_file
     from ckptbench.fixtures.datasets.code.protocols import IMPORTS
@@ -135,10 +135,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         atomic_write_text(arguments.output, "".join(f"{json.dumps(row)}\n" for row in rows))
     hints = [] if protocol else _hints(completions_file.unfit(completions.answers), arguments, rows)
-    _tell(rows, arguments.k, completions.unanswered, hints)
-    lack = lacking_note(row["reason"] for row in rows if row["verdict"] != "pass")
-    if lack:
-        print(f"note: {lack}")
+    _print_scores(rows, arguments.k, completions.unanswered, hints)
+    note = lacking_note(row["reason"] for row in rows if row["verdict"] != "pass")
+    if note:
+        print(f"note: {note}")
     broken = sum(row["verdict"] == "error" for row in rows)
     if broken:
         print(f"ckptbench: {broken:,} programs could not be judged: no score", file=sys.stderr)
@@ -153,7 +153,7 @@ def _problems(arguments: argparse.Namespace) -> Any:
     if data is not None and data.is_dir():
         from ..config.data_folder import find_data
 
-        data = find_data(data, [dataset]).files[dataset]
+        data = find_data(data, [dataset])[dataset]
     if dataset == "humaneval":
         return humaneval.load(data)
     if data is None:
@@ -165,7 +165,7 @@ def _problems(arguments: argparse.Namespace) -> Any:
 
 
 def _protocol(arguments: argparse.Namespace) -> Any:
-    """The protocol by which answers become programs; None without one."""
+    """The protocol that extracts programs from answers; None without one."""
     from ckptbench.fixtures.datasets.code import (
         codecontests_protocols,
         humaneval_protocols,
@@ -184,12 +184,12 @@ def _protocol(arguments: argparse.Namespace) -> Any:
 
 
 def _hints(unfit: Any, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> list[str]:
-    """What to do about answers that are no programs as they stand."""
+    """What to do about answers that are not programs in themselves."""
     hints = []
     if unfit.markdown:
         hints.append(
             f"{unfit.markdown:,} of {len(rows):,} answers are Markdown with code between fences, "
-            f"judged as they stand: --protocol {_TAKES_OUT[arguments.dataset]} takes the code out"
+            f"judged as they stand: --protocol {_EXTRACTS[arguments.dataset]} takes the code out"
         )
     if unfit.bodies:
         hints.append(
@@ -199,40 +199,27 @@ def _hints(unfit: Any, arguments: argparse.Namespace, rows: list[dict[str, Any]]
     return hints
 
 
-def _tell(
-    rows: list[dict[str, Any]],
-    ks: tuple[int, ...],
-    unanswered: tuple[str, ...],
-    hints: list[str],
+def _print_scores(
+    rows: list[dict[str, Any]], ks: tuple[int, ...], unanswered: tuple[str, ...], hints: list[str]
 ) -> None:
     from ..scores.reducers import estimate_pass_at_k
 
     trials: dict[str, list[bool]] = defaultdict(list)
-    words: dict[str, int] = defaultdict(int)
     for row in rows:
         trials[row["task_id"]].append(row["verdict"] == "pass")
-        words[row["verdict"]] += 1
+    verdicts = Counter(row["verdict"] for row in rows)
+    counted = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
     sizes = [len(passed) for passed in trials.values()]
-    print(f"{len(rows):,} programs for {len(trials):,} problems: {_counted(words)}")
+    print(f"{len(rows):,} programs for {len(trials):,} problems: {counted}")
     print(f"trials a problem: {min(sizes)}" + (f" to {max(sizes)}" * (min(sizes) < max(sizes))))
     if unanswered:
         print(f"{len(unanswered):,} problems have no answer and are left out: {unanswered[0]} ...")
     for hint in hints:
         print(hint)
-    if words["error"]:
-        return
-    for k in ks:
+    for k in ks if not verdicts["error"] else ():
         values = [estimate_pass_at_k(len(p), sum(p), k) for p in trials.values()]
         known = [value for value in values if value is not None]
         if len(known) < len(values):
             print(f"pass@{k}  left out: it needs {k} trials of every problem")
         else:
             print(f"pass@{k}  {100 * sum(known) / len(known):.2f}%")
-
-
-def _counted(words: dict[str, int]) -> str:
-    return ", ".join(f"{n:,} {word}" for word, n in sorted(words.items(), key=lambda w: -w[1]))
-
-
-def _ks(text: str) -> tuple[int, ...]:
-    return ks(f"k={text}")["k"]

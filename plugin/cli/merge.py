@@ -77,7 +77,9 @@ def _check(parts: list[Path], output: Path) -> None:
     for part in parts:
         if not part.is_dir():
             raise CkptbenchError(
-                "is no folder", where=str(part), remedy="Give the folders of runs, results/RUN-ID."
+                "is not a folder",
+                where=str(part),
+                remedy="Give the folders of runs, results/RUN-ID.",
             )
         if part.resolve() in seen:
             raise CkptbenchError("is given twice", where=str(part))

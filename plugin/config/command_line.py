@@ -167,7 +167,7 @@ def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
 
     wanted = [name for name in NAMES if values[f"{name}_data"] is None]
     alone = len(wanted) == len(NAMES)
-    for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).files.items():
+    for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).items():
         values[f"{name}_data"] = file
         sources[f"{name}_data"] = sources["data_dir"]
 

@@ -21,6 +21,7 @@ class Option:
         remakes_items: whether it decides which items there are and what they ask, so that the
             command that runs one item again needs it.
         samples: whether it decides how answers are sampled: it is recorded with every run.
+        secret: whether its value is never shown or stored.
         heading: of `pytest --help`, which this option is the first of; empty for those that follow.
         name: `seq-len` for `--seq-len`, `--ckpt-seq-len` and the ini setting `ckpt_seq_len`.
     """
@@ -33,6 +34,7 @@ class Option:
     bare: str = ""
     remakes_items: bool = False
     samples: bool = False
+    secret: bool = False
     heading: str = ""
     name: str = ""
 

@@ -138,6 +138,7 @@ class Options:
     model: str = option(str, "", "NAME", heading="served models",
         help="model of a server to measure (default: its only one)")
     header: tuple[parse.Header, ...] = option(parse.header, (), "'NAME: VALUE'", many="append",
+        secret=True,
         help="HTTP header of every request to a server, never shown or stored; may be repeated")
     concurrency: int = option(parse.positive_int, 16, "N",
         help="maximum number of concurrent requests to a server")

@@ -275,16 +275,20 @@ def settings_names(text: str) -> tuple[str, ...]:
     return tuple(name.replace("-", "_") for name in names(text))
 
 
+def k_values(text: str) -> tuple[int, ...]:
+    """`1,5,10` as values of k, each once and in order."""
+    return tuple(sorted({positive_int(each) for each in text.split(",")}))
+
+
 def ks(text: str) -> dict[str, tuple[int, ...]]:
     """`real=1,5,10` as the values of k by benchmark."""
     benchmark, equals, numbers = text.partition("=")
-    what = "BENCH=K[,K...] such as real=1,5,10"
-    if not equals or not benchmark:
-        raise _expected(what, text)
     try:
-        return {benchmark: tuple(sorted({positive_int(each) for each in numbers.split(",")}))}
+        if equals and benchmark:
+            return {benchmark: k_values(numbers)}
     except argparse.ArgumentTypeError:
-        raise _expected(what, text) from None
+        pass
+    raise _expected("BENCH=K[,K...] such as real=1,5,10", text)
 
 
 def protocols(text: str) -> dict[str, tuple[str, ...]]:

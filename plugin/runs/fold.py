@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._util.abbreviate import subjects
+from .._util.names import name_list
 from ..api.requests import content_hash
 from ..config.options import Options
 from ..gate.baseline import (
@@ -186,7 +186,7 @@ def fold_run(
         if all(bench.coverage.complete for bench in result.benchmarks):
             baselines[name] = folded.as_baseline(result, options, created, version)
     errors = tuple(line for group in groups for line in group.errors)
-    notes = [f"{subjects(names, len(results))}: {note}" for note, names in said_of.items()] + notes
+    notes = [f"{name_list(names, len(results))}: {note}" for note, names in said_of.items()] + notes
     return FoldedRun(tuple(results), baselines, tuple(dict.fromkeys(notes)), errors)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from .._util.abbreviate import subjects
 from .._util.errors import CkptbenchError
+from .._util.names import name_list
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol
 from ..api.requests import CompoundRequest, Sample
@@ -115,7 +115,7 @@ class Collected:
         """
         told = []
         for (benchmark, why), names in self._unasked.items():
-            asked_not = subjects(list(dict.fromkeys(names)), checkpoints)
+            asked_not = name_list(list(dict.fromkeys(names)), checkpoints)
             told.append(f"{benchmark} was not asked of {asked_not}: {why}")
         self._unasked.clear()
         return tuple(told)

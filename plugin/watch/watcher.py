@@ -81,7 +81,7 @@ class Watcher:
         """
         if not settings.folder.parent.is_dir() or settings.folder.is_file():
             raise CkptbenchError(
-                "is no folder, and none could be made there",
+                "is not a folder, and none can be created there",
                 where=str(settings.folder),
                 remedy="name the folder that the trainer saves its checkpoints in",
             )

@@ -449,7 +449,7 @@ def test_a_folder_that_can_never_be_there_is_refused(
     from ckptbench.cli import main
 
     assert main(["watch", str(tmp_path / "no/such/folder"), "--once"]) == 2
-    assert "none could be made there" in capsys.readouterr().err
+    assert "none can be created there" in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_the_demo_is_watched(tmp_path: Path) -> None:
