@@ -1,4 +1,4 @@
-"""`ckptbench baseline import`: results of any origin as a baseline file."""
+"""`ckptbench baseline import`: a baseline file from results of any origin."""
 
 from __future__ import annotations
 
@@ -70,27 +70,23 @@ def run(arguments: argparse.Namespace) -> int:
             where=str(result.path),
             remedy=f"Name one with --checkpoint: {', '.join(known)}.",
         )
-    protocols = {
-        benchmark: way if "/" in way else f"{benchmark}/{way}"
-        for benchmark, way in arguments.protocol.items()
-    }
-    atomic_write_text(arguments.output, baseline_text(known[name], result, protocols))
+    atomic_write_text(arguments.output, baseline_text(known[name], result, arguments.protocol))
     baseline = load(arguments.output)
     if baseline.bare:
         tell("note: the source states no protocol: bare numbers are written (see --protocol)")
     for note in result.notes:
         tell(f"note: {note}")
-    held = ", ".join(
+    written = ", ".join(
         f"{metric} ({len(bench.outcomes):,} samples)" if bench.outcomes else f"{metric} (a number)"
         for bench in baseline.benchmarks.values()
         for metric in bench.scores
     )
-    print(f"wrote {arguments.output}: {held}")
+    print(f"wrote {arguments.output}: {written}")
     return 0
 
 
 def _protocols(text: str) -> dict[str, str]:
     found = dict(part.strip().partition("=")[::2] for part in text.split(","))
-    if not all(name and way for name, way in found.items()):
+    if not all(bench and name for bench, name in found.items()):
         raise argparse.ArgumentTypeError(f"expected BENCH=NAME[,...], got {text!r}")
-    return found
+    return {bench: name if "/" in name else f"{bench}/{name}" for bench, name in found.items()}

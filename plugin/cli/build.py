@@ -46,16 +46,13 @@ def register(commands: Commands) -> None:
     corpus = real_k.add_argument_group("corpus (exactly one)").add_mutually_exclusive_group(
         required=True
     )
-    corpus.add_argument("--text", type=Path, metavar="FILE", help="one text per line")
-    corpus.add_argument(
-        "--jsonl", type=Path, metavar="FILE", help="one JSON object per line, or an array of them"
-    )
-    corpus.add_argument(
-        "--tsv", type=Path, metavar="FILE", help="tab-separated, with a header line"
-    )
-    corpus.add_argument(
-        "--csv", type=Path, metavar="FILE", help="comma-separated, with a header line"
-    )
+    for name, help in (
+        ("text", "one text per line"),
+        ("jsonl", "one JSON object per line, or an array of them"),
+        ("tsv", "tab-separated, with a header line"),
+        ("csv", "comma-separated, with a header line"),
+    ):
+        corpus.add_argument(f"--{name}", type=Path, metavar="FILE", help=help)
     corpus.add_argument(
         "--hub", metavar="NAME", help="Hugging Face dataset (streamed), or a folder with its files"
     )

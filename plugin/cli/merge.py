@@ -1,4 +1,4 @@
-"""`ckptbench merge`: parts of one run, from several machines, as one run's folder."""
+"""`ckptbench merge`: partial runs from several machines as one run's folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Merge.
 
     Returns:
-        What the whole run exits with: 1 when it is incomplete, or fails the gate.
+        The exit status of the merged run: 1 when it is incomplete, or fails the gate.
     """
     from .._util.text import counted
     from ..readers.baseline import load

@@ -1,14 +1,20 @@
-"""`ckptbench report`: what the results of one or several runs allow to conclude."""
+"""`ckptbench report`: a summary of the results of one or several runs."""
 
 from __future__ import annotations
 
 import argparse
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
 from ..config.parsers import formats_of
 from .arguments import Commands, add_command, add_options, counts, notes_of, tell
+
+if TYPE_CHECKING:
+    from ..analysis.conclusions import Conclusions
+    from ..readers.result import Result
 
 _TEXT_FILE = "report.txt"
 _EXAMPLES = """\
@@ -105,17 +111,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignore[no-untyped-def]
+def _write(
+    results: Sequence[Result],
+    conclusions: Conclusions,
+    lines: Sequence[str],
+    folder: Path,
+    formats: Sequence[str],
+) -> None:
     from .._util.atomic import atomic_write_text
+    from ..reports.write import write_report
 
     paths = []
     if "text" in formats:
-        atomic_write_text(folder / _TEXT_FILE, "\n".join(lines) + "\n")
-        paths.append(folder / _TEXT_FILE)
-    others = [name for name in formats if name != "text"]
-    if others:
-        from ..reports.write import write_report
-
+        paths = [folder / _TEXT_FILE]
+        atomic_write_text(paths[0], "\n".join(lines) + "\n")
+    if others := [name for name in formats if name != "text"]:
         paths += write_report(results, conclusions, folder, others)
     for path in paths:
         tell(f"wrote {path}")

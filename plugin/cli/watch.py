@@ -87,9 +87,9 @@ def register(commands: Commands) -> None:
 
 
 def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
-    """`watch`'s command line with what stands after `--` as values of a hidden option.
+    """The command line of `watch` with the arguments after `--` as values of a hidden option.
 
-    argparse would take them for positional arguments that came too late.
+    argparse would take them for surplus positional arguments.
     """
     given = list(argv)
     if given[:1] != ["watch"] or "--" not in given:
@@ -152,23 +152,23 @@ def _check(arguments: Sequence[str]) -> None:
                 if option == "checkpoint"
                 else f"give --{option} to the watch, before --"
             )
-            raise CkptbenchError(f"{argument} stands after --", where="watch", remedy=remedy)
+            raise CkptbenchError(f"{argument} after --", where="watch", remedy=remedy)
 
 
 @contextmanager
 def _signals(stop: threading.Event) -> Iterator[list[int]]:
-    """The first SIGINT or SIGTERM asks for an orderly end, a second one ends at once."""
+    """The first SIGINT or SIGTERM requests an orderly end, a second one ends at once."""
     received: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)
         stop.set()
         if len(received) > 1:
             raise KeyboardInterrupt
 
     for each in (signal.SIGINT, signal.SIGTERM):
-        before[each] = signal.signal(each, asked)
+        before[each] = signal.signal(each, handle)
     try:
         yield received
     finally:

@@ -1,4 +1,4 @@
-"""Whether the reports that were asked for can be made, before hours of asking rather than after."""
+"""Whether the requested reports can be written: checked before a run of hours, not after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEEDS: Mapping[str, Sequence[str]] = {"html": ("jinja2", "matplotlib"), "plots":
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Look for the libraries of the formats; nothing is imported.
+    """Look for the libraries that formats need; nothing is imported.
 
     Raises:
         CkptbenchError: one is not installed.

@@ -193,7 +193,7 @@ class Options:
 
     @property
     def not_in_data_dir(self) -> tuple[str, ...]:
-        """The benchmarks that `--data-dir` holds no data of, and no option either."""
+        """The benchmarks with data neither in `--data-dir` nor by an option."""
         if self.data_dir is None:
             return ()
         from .data_folder import NAMES
@@ -202,7 +202,7 @@ class Options:
 
     @property
     def is_dry(self) -> bool:
-        """Whether the session only says what it would do."""
+        """Whether the session only prints what it would do."""
         return self.list_benchmarks or self.validate_config or self.dry_run
 
 

@@ -105,7 +105,7 @@ class Watcher:
 
         Returns:
             0; 1 when a checkpoint failed the gate, is incomplete or could not be evaluated;
-            3 when training can stop, if that was asked.
+            3 when training can stop, with `stop_early`.
 
         Raises:
             CkptbenchError: pytest does not take its arguments, or `once` finds nothing.
