@@ -141,7 +141,8 @@ class Watcher:
                 where=str(settings.folder),
                 remedy=f"names looked for: {', '.join(settings.patterns)} (--pattern)",
             )
-        return self._status()
+        passed = self._summary is None or self._summary.exit_status == 0
+        return int(self._rewrite_failed or bool(self._failed) or not passed)
 
     def _scan(self) -> Snapshot:
         """Scan the folder, and report what was deleted."""
@@ -160,10 +161,6 @@ class Watcher:
         """Scan during an evaluation, which may last longer than a checkpoint does."""
         if time.monotonic() - self._scanned >= self._settings.poll_s:
             self._scan()
-
-    def _status(self) -> int:
-        passed = self._summary is None or self._summary.exit_status == 0
-        return int(self._rewrite_failed or bool(self._failed) or not passed)
 
     def _pending(self, ready: Sequence[Ready]) -> list[Ready]:
         """The checkpoints to evaluate, the next first."""
