@@ -9,7 +9,6 @@ from pathlib import Path
 from .._util.errors import CkptbenchError
 from .arguments import add_tolerance_and_alpha, counts, notes_of, tell
 
-_FORMATS = ("html", "md", "text")
 _TEXT_FILE = "report.txt"
 _EXAMPLES = """\
 examples:
@@ -123,9 +122,12 @@ def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignor
 
 def _formats(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    from ..reports.write import report_formats
+
+    known = [*report_formats(), "text"]
     for name in found:
-        if name not in _FORMATS:
-            raise argparse.ArgumentTypeError(f"expected {', '.join(_FORMATS)}, got {name!r}")
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(known)}, got {name!r}")
     return found
 
 

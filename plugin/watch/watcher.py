@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ..checkpoints.kind import lacking
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from ..analysis.conclusions import Conclusions, Stopping
@@ -17,7 +18,6 @@ from ..reports.rows import benchmark_rows, composite_row
 from ..results.store import PARTS
 from ..results.summary import Summary
 from ..runs.merge_watched import join
-from .complete import lacking
 from .scan import PATTERNS, Ready, Survey, View, signature_of
 from .state import Diary, read_diary
 from .subprocess import Evaluated, evaluate
