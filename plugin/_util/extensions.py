@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from os import environ
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -66,7 +65,9 @@ def contributions(hook: str) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for given in reversed(getattr(hooks(), hook)()):  # pluggy calls the newest plugin first
-        pairs = given.items() if isinstance(given, Mapping) else ((each.name, each) for each in given)
+        pairs = (
+            given.items() if isinstance(given, Mapping) else ((each.name, each) for each in given)
+        )
         for name, thing in pairs:
             if found.setdefault(name, thing) is not thing:
                 raise CkptbenchError(
@@ -99,6 +100,8 @@ def _outside_pytest() -> PluginManager:
 
 def _add_installed(manager: PluginManager) -> None:
     """Register the modules that installed packages name in the entry-point group, once."""
+    from importlib.metadata import entry_points
+
     if manager in _complete:
         return
     _complete.add(manager)

@@ -22,7 +22,7 @@ class TaskSource:
         names: gives the names of all its tasks; called only when a name has to be checked.
         benchmarks: makes a benchmark of each of its tasks that the options name. What a protocol
             of theirs reads from a response has a mapping `values`, the value of each metric that
-            the benchmark's reducer names (see `ckptbench.named_values`).
+            the benchmark's reducer, a `Named`, has a name for.
     """
 
     name: str

@@ -73,7 +73,11 @@ def is_pattern(spec: str) -> bool:
 
 
 def expand(
-    specs: Sequence[str], known: CheckpointResolver, *, pattern: str = "", from_step: int | None = None
+    specs: Sequence[str],
+    known: CheckpointResolver,
+    *,
+    pattern: str = "",
+    from_step: int | None = None,
 ) -> Expansion:
     """The checkpoints that the specs mean, each once.
 

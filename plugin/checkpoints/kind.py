@@ -31,6 +31,15 @@ class Checkpoint:
     path: Path
     kind: CheckpointKind
 
+    @property
+    def model_kind(self) -> ModelKind:
+        """Whether it is a masked or a causal language model.
+
+        Raises:
+            CkptbenchError: its files are unreadable, or of a model that is neither.
+        """
+        return self.kind.model_kind(self)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:

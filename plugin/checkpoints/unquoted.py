@@ -11,7 +11,9 @@ from .expand import CheckpointResolver
 from .found import Found
 
 
-def refuse_unquoted(arguments: Iterable[str], found: Sequence[Found], known: CheckpointResolver) -> None:
+def refuse_unquoted(
+    arguments: Iterable[str], found: Sequence[Found], known: CheckpointResolver
+) -> None:
     """Refuse checkpoints among pytest's own arguments that lie where the given ones do.
 
     Args:

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .._util.errors import nearest
-
 GATES = ("regress", "strict", "off")
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")

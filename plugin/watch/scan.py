@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-
 from ..checkpoints.kind import lacking
 
 PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")

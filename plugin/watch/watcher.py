@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ..checkpoints.kind import lacking
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from ..analysis.conclusions import Conclusions, Stopping
+from ..checkpoints.kind import lacking
 from ..readers.result import Result
 from ..reports.rows import benchmark_rows, composite_row
 from ..results.store import PARTS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.checkpoints.expand import Expansion, CheckpointResolver, expand
+from ckptbench.checkpoints.expand import CheckpointResolver, Expansion, expand
 from ckptbench.session.group import named
 
 
@@ -106,7 +106,9 @@ def test_options_keep_their_order_and_what_two_of_them_match_is_asked_once(
     assert specs(found) == ["checkpoint-3", "checkpoint-1", "checkpoint-2"]
 
 
-def test_a_link_to_a_checkpoint_is_told_and_asked_once(here: Path, known: CheckpointResolver) -> None:
+def test_a_link_to_a_checkpoint_is_told_and_asked_once(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "checkpoint-7")
     (here / "checkpoint-best").symlink_to("checkpoint-7")
     found = expand(["checkpoint-*"], known)
@@ -120,7 +122,9 @@ def test_two_stars_match_at_any_depth(here: Path, known: CheckpointResolver) -> 
     assert specs(expand(["**/checkpoint-*"], known)) == ["a/checkpoint-1", "a/b/c/checkpoint-2"]
 
 
-def test_a_place_elsewhere_stays_absolute(here: Path, known: CheckpointResolver, tmp_path_factory: Any) -> None:
+def test_a_place_elsewhere_stays_absolute(
+    here: Path, known: CheckpointResolver, tmp_path_factory: Any
+) -> None:
     far = folder(tmp_path_factory.mktemp("far") / "checkpoint-1")
     assert specs(expand([f"{far.parent}/checkpoint-*"], known)) == [str(far)]
 
@@ -131,13 +135,17 @@ def test_steps_of_the_demo(known: CheckpointResolver, here: Path) -> None:
     assert places(found) == [("demo-mlm", 90, None), ("demo-mlm", 100, None)]
 
 
-def test_a_path_with_brackets_that_exists_is_no_pattern(here: Path, known: CheckpointResolver) -> None:
+def test_a_path_with_brackets_that_exists_is_no_pattern(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "run [lr 3e-4]")
     assert specs(expand(["run [lr 3e-4]"], known)) == ["run [lr 3e-4]"]
 
 
 @pytest.mark.parametrize("spec", ["https://host/v1?model=*", "a-model-of-a-conftest"])
-def test_what_is_no_path_is_left_to_whoever_loads_it(here: Path, known: CheckpointResolver, spec: str) -> None:
+def test_what_is_no_path_is_left_to_whoever_loads_it(
+    here: Path, known: CheckpointResolver, spec: str
+) -> None:
     found = expand([spec], known)
     assert specs(found) == [spec]
     assert places(found) == [("", None, None)]
@@ -172,7 +180,9 @@ def test_a_trainers_state_tells_the_epoch_and_the_step_where_the_name_does_not(
     assert places(found) == [(here.name, 400, 0.3), (here.name, 655, 0.5)]
 
 
-def test_files_of_epochs_sort_by_epoch_and_the_others_come_last(here: Path, known: CheckpointResolver) -> None:
+def test_files_of_epochs_sort_by_epoch_and_the_others_come_last(
+    here: Path, known: CheckpointResolver
+) -> None:
     for name in ("checkpoint_epoch_10.pt", "checkpoint_best.pt", "checkpoint_epoch_9.pt"):
         file(here / name)
     found = expand(["checkpoint_*.pt"], known)
@@ -201,7 +211,9 @@ def test_it_is_matched_inside_the_demo_too(here: Path, known: CheckpointResolver
     assert specs(found) == ["demo-mlm/checkpoint-90"]
 
 
-def test_a_run_that_holds_a_checkpoint_itself_is_looked_into(here: Path, known: CheckpointResolver) -> None:
+def test_a_run_that_holds_a_checkpoint_itself_is_looked_into(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "run")
     folder(here / "run/checkpoint-5")
     assert specs(expand(["run"], known, pattern="checkpoint-*")) == ["run/checkpoint-5"]
@@ -246,7 +258,9 @@ def test_what_states_no_step_is_kept_and_told(here: Path, known: CheckpointResol
 # What is no checkpoint
 
 
-def test_what_a_pattern_matches_beside_checkpoints_is_told(here: Path, known: CheckpointResolver) -> None:
+def test_what_a_pattern_matches_beside_checkpoints_is_told(
+    here: Path, known: CheckpointResolver
+) -> None:
     file(here / "run/model.pt")
     file(here / "run/optimizer.pt")
     (here / "run/checkpoint-temp.pt.d").mkdir()
@@ -257,7 +271,9 @@ def test_what_a_pattern_matches_beside_checkpoints_is_told(here: Path, known: Ch
     )
 
 
-def test_matches_of_no_known_kind_are_left_to_whoever_loads_them(here: Path, known: CheckpointResolver) -> None:
+def test_matches_of_no_known_kind_are_left_to_whoever_loads_them(
+    here: Path, known: CheckpointResolver
+) -> None:
     for step in (10, 9):
         file(here / f"model-{step}.bin")
     assert specs(expand(["model-*.bin"], known)) == ["model-9.bin", "model-10.bin"]
@@ -272,7 +288,9 @@ def refusal(specs: list[str], known: CheckpointResolver, **options: Any) -> Ckpt
     return refused.value
 
 
-def test_a_pattern_without_a_match_shows_what_is_in_the_folder(here: Path, known: CheckpointResolver) -> None:
+def test_a_pattern_without_a_match_shows_what_is_in_the_folder(
+    here: Path, known: CheckpointResolver
+) -> None:
     for name in ("checkpoints-100", "checkpoints-2", "logs"):
         (here / "runs/x" / name).mkdir(parents=True)
     error = refusal(["runs/*/checkpoint-*"], known)
@@ -284,14 +302,18 @@ def test_a_pattern_without_a_match_shows_what_is_in_the_folder(here: Path, known
     )
 
 
-def test_a_folder_that_is_misspelled_is_answered_with_the_nearest(here: Path, known: CheckpointResolver) -> None:
+def test_a_folder_that_is_misspelled_is_answered_with_the_nearest(
+    here: Path, known: CheckpointResolver
+) -> None:
     (here / "runs").mkdir()
     error = refusal(["rums/*/checkpoint-*"], known)
     assert "there is no 'rums'" in error.what
     assert error.remedy == f"{here} holds runs; nearest: runs"
 
 
-def test_of_several_folders_the_one_with_something_near_is_shown(here: Path, known: CheckpointResolver) -> None:
+def test_of_several_folders_the_one_with_something_near_is_shown(
+    here: Path, known: CheckpointResolver
+) -> None:
     (here / "runs/a/logs").mkdir(parents=True)
     (here / "runs/b/chekpoint-1").mkdir(parents=True)
     error = refusal(["runs/*/checkpoint-*"], known)
@@ -304,7 +326,9 @@ def test_an_empty_folder_is_named_as_such(here: Path, known: CheckpointResolver)
     assert refusal(["run"], known, pattern="*.pt").remedy == f"{here}/run is empty"
 
 
-def test_a_step_after_the_last_is_answered_with_the_last(here: Path, known: CheckpointResolver) -> None:
+def test_a_step_after_the_last_is_answered_with_the_last(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "run/checkpoint-200")
     error = refusal(["run/checkpoint-*"], known, from_step=300)
     assert error.where == "--from-step"
@@ -321,7 +345,9 @@ def test_options_that_have_nothing_to_choose_from_are_refused(
     assert "nothing to choose from: --checkpoint is checkpoint-1" in error.what
 
 
-def test_files_of_lightning_are_matched_and_ordered_by_step(here: Path, known: CheckpointResolver) -> None:
+def test_files_of_lightning_are_matched_and_ordered_by_step(
+    here: Path, known: CheckpointResolver
+) -> None:
     from dataclasses import replace
 
     from ckptbench.fixtures.checkpoints import resolve
