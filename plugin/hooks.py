@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ._util import extensions
 from ._util.errors import CkptbenchError
 from .config import command_line
 from .results.outcome import status_of
 
 if TYPE_CHECKING:
+    from .reports.write import ReportFormat
+    from .results.summary import CheckpointResult
     from .session.session import BenchSession
 
 
@@ -21,6 +25,33 @@ def _session(config: pytest.Config) -> BenchSession | None:
     from .session.session import KEY
 
     return config.stash.get(KEY, None)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that plugins and conftests may implement."""
+    from . import hookspec
+
+    pluginmanager.add_hookspecs(hookspec)
+
+
+def pytest_ckptbench_reducers() -> Mapping[str, type[Any]]:
+    """The reducers that come with the plugin."""
+    from .scores.reducers import REDUCERS
+
+    return REDUCERS
+
+
+def pytest_ckptbench_report_formats() -> Sequence[ReportFormat]:
+    """The formats that come with the plugin."""
+    from .reports.write import FORMATS
+
+    return FORMATS
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_ckptbench_result(result: CheckpointResult) -> CheckpointResult:
+    """The result as it was folded: what other plugins amend."""
+    return result
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,12 +68,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
     from .session.session import KEY, BenchSession
 
+    manager = config.pluginmanager
+    extensions.enter_session(manager)
+    config.add_cleanup(partial(extensions.leave_session, manager))
     workerinput = getattr(config, "workerinput", {})
     try:
         options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
         bench = config.stash[KEY] = BenchSession.begin(
             config, options, workerinput, hooks=sys.modules[__name__]
         )
+        bench.find_checkpoints()
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
     if not workerinput:
@@ -116,9 +151,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         bench.check_options()
         if bench.options.is_dry:
             bench.note_unasked()
-            return
-        if not any(session.config.getoption(name, False) for name in showing_only):
+        elif not any(session.config.getoption(name, False) for name in showing_only):
             bench.make_plan(session.items)
+        loading = any(group.loads_checkpoint for group in bench.groups)
+        if loading and not bench.worker and not session.config.option.collectonly:
+            bench.check_checkpoints()
     except CkptbenchError as error:
         bench.refused = True
         if not bench.worker:

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
-from .expand import Known
+from .expand import CheckpointResolver
 from .found import Found
 
 
-def refuse_unquoted(arguments: Iterable[str], found: Sequence[Found], known: Known) -> None:
+def refuse_unquoted(
+    arguments: Iterable[str], found: Sequence[Found], known: CheckpointResolver
+) -> None:
     """Refuse checkpoints among pytest's own arguments that lie where the given ones do.
 
     Args:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
-from ..config.parsers import formats_of
 from .arguments import Commands, add_command, add_options, counts, notes_of, tell
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def register(commands: Commands) -> None:
     report.add_argument("-o", "--output", type=Path, metavar="DIR", help="write files to DIR")
     report.add_argument(
         "--format",
-        type=formats_of("html", "md", "text"),
+        type=_formats,
         default=None,
         metavar="FORMAT[,...]",
         help="files to write: html, md, text (default html,md)",
@@ -129,6 +128,17 @@ def _write(
         paths += write_report(results, conclusions, folder, others)
     for path in paths:
         tell(f"wrote {path}")
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    from ..reports.write import report_formats
+
+    known = [*report_formats(), "text"]
+    for name in found:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(known)}, got {name!r}")
+    return found
 
 
 def _weights(text: str) -> dict[str, float]:

@@ -104,9 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         See the epilog.
     """
+    from ..reports.write import check_formats
     from ..watch.watcher import Watcher, WatchSettings
 
     _check(arguments.pytest_argument)
+    check_formats(arguments.report)
     check_tracking(arguments.mlflow or "")
     patterns = tuple(arguments.pattern or PATTERNS)
     for pattern in patterns:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from .._util.extensions import contributions
 from ..analysis.order import in_order
 from ..gate.baseline import FORMAT as BASELINE_FORMAT
 from ..gate.baseline import OLDER_FORMATS
@@ -27,8 +28,25 @@ _ACCEPTED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ResultReader:
+    """Reads the results of some tool.
+
+    Attributes:
+        name: of the tool, as `Result.origin` has it.
+        accepts: whether it can read an existing file or folder; it looks at no more than it needs.
+        read: makes a result of what it accepts.
+    """
+
+    name: str
+    accepts: Callable[[Path], bool]
+    read: Callable[[Path], Result]
+
+
 def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
     """Read results, whatever made them. Of a folder of runs, the newest is taken.
+
+    Readers that plugins contribute are asked first.
 
     Args:
         n: samples where a CSV states none: by run, by sequence length, `lambada`, or `*`.
@@ -36,10 +54,14 @@ def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
     Raises:
         CkptbenchError: the path holds nothing that can be read; it says what is accepted.
     """
-    if path.is_dir():
-        return _folder(path)
     if not path.exists():
         raise CkptbenchError("there is no such file or folder", where=str(path), remedy=_ACCEPTED)
+    for reader in contributions("pytest_ckptbench_result_readers").values():
+        if reader.accepts(path):
+            found: Result = reader.read(path)
+            return found
+    if path.is_dir():
+        return _folder(path)
     if path.suffix.lower() == ".csv":
         return read_table(path, n)
     return _file(path)

@@ -6,10 +6,12 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
+from .._util.extensions import hooks
 from .._util.jsonio import pretty
 from .._util.version import __version__
 from ..config.eval_config import EvalPlan
@@ -23,9 +25,10 @@ from ..reports.lm_eval_format import task_results
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
 from ..results.layout import safe_name
-from ..results.summary import Given, Summary
+from ..results.summary import CheckpointResult, Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import write_files
+from .context import RunContext
 from .scope import scope_of
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
         bench.baseline,
         created=bench.started_iso,
         version=__version__,
-        amend=bench.amend,
+        amend=partial(_amended, RunContext(bench)),
         scope=scope_of(bench.config, bench.options),
     )
     summary = Summary(
@@ -79,6 +82,12 @@ def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool)
     _write_copies(bench, summary)
     summary = _report(bench, summary)
     return _track(bench, summary)
+
+
+def _amended(context: RunContext, result: CheckpointResult) -> CheckpointResult:
+    """A checkpoint's result as plugins amend it."""
+    amended: CheckpointResult = hooks().pytest_ckptbench_result(context=context, result=result)
+    return amended
 
 
 def _report(bench: BenchSession, summary: Summary) -> Summary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from logging import Handler
@@ -16,7 +16,6 @@ import pytest
 
 from .._util.errors import CkptbenchError
 from ..api.engine import Engine
-from ..config.optional_libraries import check_formats
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
@@ -33,9 +32,8 @@ from .xdist import share_the_machine, tell_notes, worker_number
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
-    from ..checkpoints.expand import Known
     from ..gate.baseline import Baseline
-    from ..results.summary import CheckpointResult, Summary
+    from ..results.summary import Summary
 
 KEY = pytest.StashKey["BenchSession"]()
 
@@ -60,7 +58,6 @@ class BenchSession:
         failure: why its files could not be written; empty when they were.
         baseline: what it is compared with.
         hooks: the plugin with our own hooks; around an item they are called directly.
-        amend: makes a checkpoint's result what other code says of its answers; set by that code.
         official: by checkpoint, what lm-eval makes of its answers to lm-eval's tasks.
         refused: whether an option does not fit what was collected.
     """
@@ -82,7 +79,6 @@ class BenchSession:
     pytest_session: Any = None
     runner: Runner | None = None
     hooks: Any = None
-    amend: Callable[[CheckpointResult], CheckpointResult] | None = None
     official: dict[str, dict[str, Any]] = field(default_factory=dict)
     refused: bool = False
     token: str = field(default_factory=lambda: uuid4().hex)
@@ -115,35 +111,47 @@ class BenchSession:
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
         if options.report and not workerinput:
+            from ..reports.write import check_formats
+
             check_formats(options.report)
         if options.baseline is not None and not workerinput:
             bench._read_baseline(config.invocation_params.dir / options.baseline)
         return bench
 
-    def find_checkpoints(self, known: Known) -> None:
+    def find_checkpoints(self) -> None:
         """Match the patterns among the checkpoints; workers are told what was found.
 
-        Whoever loads checkpoints calls this, as only they know what one is. Without them, what
-        was given stands as it is.
-
         Raises:
-            CkptbenchError: see `sweep.expand.expand` and `sweep.unquoted.refuse_unquoted`.
+            CkptbenchError: see `checkpoints.expand.expand` and `checkpoints.unquoted`.
         """
         from ..checkpoints.expand import expand
         from ..checkpoints.unquoted import refuse_unquoted
 
-        if self.worker:
-            return
         options = self.options
+        if self.worker or not options.checkpoint:
+            return
+        resolver = self.collected.resolver
+        if resolver is None:
+            return
         expansion = expand(
-            [known.spelled(spec) for spec in options.checkpoint],
-            known,
+            [resolver.spelled(spec) for spec in options.checkpoint],
+            resolver,
             pattern=options.checkpoint_pattern,
             from_step=options.from_step,
         )
-        refuse_unquoted(self.config.args, expansion.found, known)
+        refuse_unquoted(self.config.args, expansion.found, resolver)
         self.checkpoints = named(expansion.found)
         self.notes += expansion.notes
+
+    def check_checkpoints(self) -> None:
+        """Refuse what is no checkpoint before anything is loaded.
+
+        Raises:
+            CkptbenchError: naming the first.
+        """
+        resolver = self.collected.resolver
+        if resolver is not None and (self.checkpoints or not self.options.is_dry):
+            resolver.check([each.spec for each in self.checkpoints])
 
     def _read_baseline(self, path: Path) -> None:
         from ..readers.baseline import load

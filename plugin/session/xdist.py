@@ -109,12 +109,14 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Refuse a baseline of another protocol, as soon as a worker has kept the plan."""
+        """Refuse what the plan shows to be wrong, as soon as a worker has kept it."""
         if self._checked or not self._bench.asks:
             return
         self._checked = True
         try:
             self._bench.check_baseline()
+            if any(facts["own_checkpoint"] for facts in self._bench.store.groups()):
+                self._bench.check_checkpoints()
         except CkptbenchError as error:
             raise pytest.UsageError(str(error)) from None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from .complete import lacking
+from ..checkpoints.kind import lacking
 
 PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")
 # Names that trainers and copying programs write to before they rename: never looked into.

@@ -12,11 +12,11 @@ from typing import Literal
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from ..analysis.conclusions import Stopping
+from ..checkpoints.kind import lacking
 from ..reports.rows import benchmark_rows, composite_row
 from ..results.store import PARTS
 from ..results.summary import Summary
 from ..runs.merge_watched import join
-from .complete import lacking
 from .scan import PATTERNS, Ready, Scanner, Snapshot, signature_of
 from .state import read_state
 from .subprocess import Evaluated, evaluate

@@ -312,7 +312,7 @@ def test_the_kernel_draws_the_same(dtype: str, gpu: str) -> None:
 def test_recorded_steps_write_the_same(
     family: str, gpu: str, causal_folder: Callable[[str], Any]
 ) -> None:
-    from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+    from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     found = resolve(str(causal_folder(family)))

@@ -221,11 +221,11 @@ def foreign(tmp_path: Path, make_run: MakeRun) -> Path:
     trials = {f"s-{i}": [(0.1 * i,), (0.05 * i,), (0.0,)] for i in range(8)}
     clusters = {f"s-{i}": f"text-{i // 2}" for i in range(8)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(registry._BY_NAME, "best", Best)
+        patch.setitem(registry._REGISTERED, "best", Best)
         folder = make_run(
             tmp_path / "own", {"c": trials}, reducer=Best(), protocol="quiz/x", clusters=clusters
         )
-    assert "best" not in registry._BY_NAME
+    assert "best" not in registry._REGISTERED
     return folder
 
 

@@ -1,7 +1,7 @@
-"""Whether a checkpoint on disk is all there, judged by its files alone. Nothing is loaded.
+"""Whether a checkpoint on disk is complete, judged by its files alone. Nothing is loaded.
 
 A folder needs its configuration and its weights: one file, or an index and every shard it names. A
-weights file is whole when its own table of contents agrees with its size.
+weights file is complete when its own table of contents agrees with its size.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ _SHARD = re.compile(r"-\d+-of-(\d+)\.")
 _LONGEST_HEADER_BYTES = 100_000_000  # safetensors allows no more
 
 
-def lacking(checkpoint: Path) -> str:
-    """What a checkpoint still lacks, as one clause; empty when it is whole.
+def missing_parts(checkpoint: Path) -> str:
+    """What a checkpoint still lacks, as one clause; empty when it is complete.
 
-    A file that disappears while it is looked at is a lack like any other.
+    Args:
+        checkpoint: a Hugging Face folder, or a weights file.
+
+    Raises:
+        OSError: a file cannot be read.
     """
-    try:
-        return _folder(checkpoint) if checkpoint.is_dir() else weights_fault(checkpoint)
-    except OSError as error:
-        return f"{Path(error.filename or checkpoint).name} cannot be read: {error.strerror}"
+    return _folder(checkpoint) if checkpoint.is_dir() else weights_fault(checkpoint)
 
 
 def _folder(folder: Path) -> str:
@@ -63,7 +64,7 @@ def _sharded(folder: Path, index: Path) -> str:
 
 
 def weights_fault(file: Path) -> str:
-    """Why a weights file is not whole; empty when it is, or when its format cannot tell.
+    """Why a weights file is not complete; empty when it is, or when its format cannot tell.
 
     Raises:
         OSError: it cannot be read.
