@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         checkpoint_kinds,
         kind_at,
     )
+    from .checkpoints.param import CheckpointParam
     from .config.eval_config import OF_LM_EVAL, SHIPPED, Effective, effective
     from .config.options import Options
     from .config.parsers import EXEC_MEMORY_MB
@@ -80,7 +81,6 @@ if TYPE_CHECKING:
     from .scores.reducers import Named, bits_per_byte
     from .scores.wanted import wanted_among
     from .session.context import RunContext, SampleAnswer, run_context
-    from .session.group import CheckpointParam
 
 # Loaded when they are first used: no import of this package, and nobody's `pytest --help`, waits
 # for what only some need.
@@ -102,8 +102,7 @@ _LAZY = {
         "checkpoint_kinds",
         "kind_at",
     ),
-    ".config.effective": ("Effective", "OF_LM_EVAL", "effective"),
-    ".config.eval_config": ("SHIPPED",),
+    ".config.eval_config": ("Effective", "OF_LM_EVAL", "SHIPPED", "effective"),
     ".config.options": ("Options",),
     ".config.parsers": ("EXEC_MEMORY_MB",),
     ".fixtures.checkpoints.huggingface": ("loaded",),

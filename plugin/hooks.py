@@ -74,16 +74,15 @@ def pytest_configure(config: pytest.Config) -> None:
     workerinput = getattr(config, "workerinput", {})
     try:
         options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
-        bench = config.stash[KEY] = BenchSession.begin(
-            config, options, workerinput, hooks=sys.modules[__name__]
-        )
+        bench = BenchSession.begin(config, sys.modules[__name__], options, workerinput)
+        config.stash[KEY] = bench
         bench.find_checkpoints()
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
     if not workerinput:
         from .session.xdist import Controller
 
-        config.pluginmanager.register(bench.outcomes, "ckptbench-outcomes")
+        config.pluginmanager.register(bench.run.outcomes, "ckptbench-outcomes")
         config.pluginmanager.register(Controller(bench), "ckptbench-controller")
 
 
@@ -98,7 +97,7 @@ def pytest_pycollect_makeitem(
     collector: pytest.Collector, name: str, obj: object
 ) -> list[pytest.Item] | None:
     """Make a benchmark function into its sample items."""
-    from .api.benchmark import benchmarks_of, is_benchmark
+    from .api.benchmark import is_benchmark
 
     bench = _session(collector.config)
     if bench is None or not is_benchmark(obj):
@@ -107,14 +106,8 @@ def pytest_pycollect_makeitem(
         raise collector.CollectError(
             f"{collector.nodeid}::{name}: a benchmark function stands in a module, not in a class"
         )
-    from .session.item import make_items
-
     try:
-        return [
-            item
-            for found in benchmarks_of(obj, bench.options)
-            for item in make_items(bench, collector, name, obj, found)
-        ]
+        return bench.make_items(collector, name, obj)
     except CkptbenchError as error:
         raise collector.CollectError(str(error)) from None
 
@@ -128,7 +121,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """
     if not config.getoption("ckpt_checkpoint", None):
         return None
-    from .session.xdist import visible_gpus
+    from .session.worker import visible_gpus
 
     return len(visible_gpus()) or None
 
@@ -154,15 +147,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         elif not any(session.config.getoption(name, False) for name in showing_only):
             bench.make_plan(session.items)
         loading = any(group.loads_checkpoint for group in bench.groups)
-        if loading and not bench.worker and not session.config.option.collectonly:
+        if loading and not bench.run.worker and not session.config.option.collectonly:
             bench.check_checkpoints()
     except CkptbenchError as error:
         bench.refused = True
-        if not bench.worker:
+        if not bench.run.worker:
             raise pytest.UsageError(str(error)) from None
-        from .session.xdist import tell_refusal
+        from .session.worker import report_refusal
 
-        tell_refusal(session, str(error))
+        report_refusal(session, str(error))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -170,12 +163,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run long stretches of sample items in one go, where nobody minds."""
     bench = _session(session.config)
     if bench is not None and bench.options.is_dry:
-        return not session.testsfailed or None  # what could not be collected is told by pytest
+        return not session.testsfailed or None  # pytest shows what could not be collected
     if bench is None or bench.runner is None:
         return None
-    from .session.loop import run_items
+    from .session.runner import run_items
 
-    return run_items(session, bench)
+    return run_items(session, bench.runner)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -204,7 +197,7 @@ def pytest_runtest_makereport(
     from .session.item import SampleItem
 
     if isinstance(item, SampleItem):
-        from .session.runner import dress, report_of
+        from .session.item_report import dress, report_of
 
         if report is None:
             return report_of(item, call)
@@ -235,7 +228,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     """Conclude the run and decide the exit status before anybody reports it."""
     bench = _session(session.config)
     if bench is not None:
-        exitstatus = bench.finish(int(exitstatus), bench.outcomes.others_failed)
+        exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
     return (yield)
@@ -259,11 +252,11 @@ def pytest_terminal_summary(
     elif bench is not None:
         screen.show(
             terminalreporter,
-            bench.summary,
-            bench.failure,
-            bench.run_folder,
-            conclusions=bench.conclusions,
-            reports=bench.reports,
+            bench.result.summary,
+            bench.result.failure,
+            bench.run.folder,
+            conclusions=bench.result.conclusions,
+            reports=bench.result.reports,
         )
     return result
 
@@ -271,4 +264,4 @@ def pytest_terminal_summary(
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the store."""
     if bench := _session(config):
-        bench.close()
+        bench.run.close()

@@ -63,7 +63,7 @@ class LoadOptions:
     attention: str = ""
     base: Any = None
     session: Options | None = None
-    add_note: Callable[[str], None] = str
+    add_note: Callable[[str], object] = str
 
 
 def no_path(spec: str) -> Path | None:

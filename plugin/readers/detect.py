@@ -11,7 +11,7 @@ from .._util.extensions import contributions
 from ..analysis.order import in_order
 from ..gate.baseline import FORMAT as BASELINE_FORMAT
 from ..gate.baseline import OLDER_FORMATS
-from ..results.store import FILE_NAME as STORE
+from ..results.layout import STORE
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
 from .baseline_results import read_baseline
 from .csv_table import read_table

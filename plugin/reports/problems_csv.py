@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._util.atomic import atomic_writer
+from ..results.group import GroupMetadata
 from ..results.layout import safe_name
 from ..results.outcome import Recorded
 from ..scores.reducers import PassAtK, estimate_pass_at_k
 from ..scores.registry import reducer_of
 
 if TYPE_CHECKING:
-    from ..results.store import PlannedItem, RunStore
+    from ..results.store import RunStore
+    from ..results.stored_run import PlannedItem
 
 FAILURES = ("fail", "timeout", "memory", "output", "violation", "crash", "missed")
 """How a trial can miss: the sandbox's words, and `missed` where no program was run."""
@@ -72,11 +74,11 @@ def write_problems(
     Raises:
         CkptbenchError: a file cannot be written.
     """
-    tables: dict[tuple[str, str], list[tuple[dict[str, Any], list[Problem]]]] = {}
+    tables: dict[tuple[str, str], list[tuple[GroupMetadata, list[Problem]]]] = {}
     for number, facts in enumerate(store.groups()):
-        if isinstance(reducer_of(facts["reducer"]), PassAtK):
+        if isinstance(reducer_of(facts.reducer), PassAtK):
             problems = list(_problems(store.answered(number), outcomes))
-            key = facts["checkpoint"], facts["benchmark"]
+            key = facts.checkpoint, facts.benchmark
             tables.setdefault(key, []).append((facts, problems))
     paths = []
     for (checkpoint, benchmark), groups in tables.items():
@@ -113,8 +115,8 @@ def _natural(name: str) -> list[str | int]:
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
-def _rows(groups: Sequence[tuple[dict[str, Any], list[Problem]]]) -> Iterable[list[Any]]:
-    ks = sorted({k for facts, _ in groups for k in facts["reducer"]["at"]})
+def _rows(groups: Sequence[tuple[GroupMetadata, list[Problem]]]) -> Iterable[list[Any]]:
+    ks = sorted({k for facts, _ in groups for k in facts.reducer["at"]})
     counted = [*FAILURES, *NO_ANSWER]
     yield [
         *("protocol", "problem", "n", "c"),
@@ -126,14 +128,14 @@ def _rows(groups: Sequence[tuple[dict[str, Any], list[Problem]]]) -> Iterable[li
         for problem in problems:
             n, c = problem.n, problem.counts["passed"]
             yield [
-                *(facts["protocol"], problem.id, n, c),
+                *(facts.protocol, problem.id, n, c),
                 *("" if (value := estimate_pass_at_k(n, c, k)) is None else value for k in ks),
                 *(problem.counts[word] for word in counted),
                 *(problem.tests, problem.tests_available, _remark(problem, ks)),
             ]
-        for name in facts.get("left_out", ()):
+        for name in facts.left_out:
             nothing = [*[""] * len(ks), *[0] * len(counted), "", ""]
-            yield [facts["protocol"], name, 0, 0, *nothing, _LEFT_OUT]
+            yield [facts.protocol, name, 0, 0, *nothing, _LEFT_OUT]
 
 
 def _remark(problem: Problem, ks: Sequence[int]) -> str:

@@ -21,7 +21,7 @@ from .._util.atomic import atomic_write_text, atomic_writer
 from .._util.jsonio import JSON, on_one_line, pretty
 from ..results.as_json import as_json, one_line, summary_as_json
 from ..results.layout import safe_name
-from ..results.store import PlannedItem
+from ..results.stored_run import PlannedItem
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .lm_eval_format import of_lm_eval, task_results
 

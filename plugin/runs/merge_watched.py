@@ -18,8 +18,7 @@ from .._util.names import with_checkpoint
 from ..readers.run import read_summary
 from ..reports.lm_eval_format import united
 from ..reports.run_files import read_official, write_reports
-from ..results.layout import safe_name
-from ..results.store import PARTS
+from ..results.layout import PARTS, safe_name
 from ..results.summary import CheckpointResult, Summary
 
 _NODE_ID = re.compile(r'("nodeid": "[^"\[]*\[)')

@@ -7,7 +7,7 @@ registered in a conftest, which every process reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar
 
@@ -62,7 +62,7 @@ def spec_of(reducer: Reducer) -> dict[str, Any]:
     )
 
 
-def reducer_of(spec: dict[str, Any]) -> Reducer:
+def reducer_of(spec: Mapping[str, Any]) -> Reducer:
     """The reducer that `spec_of` described."""
     fields = {n: tuple(v) if isinstance(v, list) else v for n, v in spec.items()}
     name = str(fields.pop("reducer"))

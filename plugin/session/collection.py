@@ -74,7 +74,7 @@ class Collected:
         chosen = self.options.protocol.get(found.name, ())
         return tuple(known[name] for name in chosen if name in known) or found.protocols
 
-    def asked_by(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
+    def protocols_for(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
         """The protocols these samples are asked by.
 
         Samples of another make may lack what the benchmark's own protocols need (MBPP+ has no
@@ -100,7 +100,7 @@ class Collected:
         if not group.checkpoint or not group.loads_checkpoint or self.resolver is None:
             return ""
         try:
-            request = group.protocol.ask(sample, group.asking(0))
+            request = group.protocol.ask(sample, group.context(0))
         except Exception:
             return ""  # the sample's own error, told when it is asked
         if isinstance(request, CompoundRequest) and request.parts:

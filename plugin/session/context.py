@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .._util.jsonio import JSON
 from ..api.requests import Answer, Sample
+from ..checkpoints.param import CheckpointParam
 from ..config.options import Options
-from ..results.store import decode
+from ..results.answers import decode
 from ..results.summary import BenchmarkResult, CheckpointResult
-from .session import KEY
+from .run import Run
 
-if TYPE_CHECKING:
-    from .group import CheckpointParam
-    from .session import BenchSession
+CONTEXT: pytest.StashKey[RunContext] = pytest.StashKey()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +38,29 @@ class SampleAnswer:
 class RunContext:
     """A session's options, its checkpoints and its answers, to read; and a way to add notes."""
 
-    _session: BenchSession
+    _run: Run
 
     @property
     def options(self) -> Options:
         """The session's options."""
-        return self._session.options
+        return self._run.options
 
     @property
     def checkpoints(self) -> tuple[CheckpointParam, ...]:
         """The session's checkpoints, in the order in which they are asked."""
-        return self._session.checkpoints
+        return self._run.checkpoints
 
     def add_note(self, note: str) -> None:
-        """Tell the readers of the scores a sentence; each is shown once."""
-        self._session.notes += (note,)
+        """Add a sentence for the readers of the scores; each is shown once."""
+        self._run.notes.append(note)
 
     def answers(
         self, checkpoint: CheckpointResult, benchmark: BenchmarkResult
     ) -> Iterator[SampleAnswer]:
         """The answers that a benchmark's result was made of, one in memory at a time."""
-        store, outcomes = self._session.store, self._session.outcomes.by_nodeid
-        for number, facts in enumerate(store.groups()):
-            if (facts["checkpoint"], facts["protocol"]) != (checkpoint.name, benchmark.protocol):
+        store, outcomes = self._run.store, self._run.outcomes.by_nodeid
+        for number, group in enumerate(store.groups()):
+            if group.key != (checkpoint.name, benchmark.protocol):
                 continue
             for item, fields, response in store.answered(number):
                 recorded = outcomes.get(item.nodeid)
@@ -75,10 +73,9 @@ class RunContext:
 
     def keep_task_results(self, checkpoint: CheckpointResult, results: Mapping[str, JSON]) -> None:
         """Write lm-eval's own results of a checkpoint's tasks beside the run's files."""
-        self._session.official[checkpoint.name] = dict(results)
+        self._run.task_results[checkpoint.name] = dict(results)
 
 
 def run_context(config: pytest.Config) -> RunContext | None:
     """The session of a pytest configuration; None where the plugin is switched off."""
-    session: Any = config.stash.get(KEY, None)
-    return None if session is None else RunContext(session)
+    return config.stash.get(CONTEXT, None)

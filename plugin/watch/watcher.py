@@ -14,7 +14,7 @@ from .._util.names import natural_key
 from ..analysis.conclusions import Stopping
 from ..checkpoints.kind import lacking
 from ..reports.rows import benchmark_rows, composite_row
-from ..results.store import PARTS
+from ..results.layout import PARTS
 from ..results.summary import Summary
 from ..runs.merge_watched import join
 from .scan import PATTERNS, Ready, Scanner, Snapshot, signature_of

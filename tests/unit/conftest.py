@@ -10,8 +10,10 @@ import pytest
 
 from ckptbench.api.requests import Generated, content_hash
 from ckptbench.config.options import Options
+from ckptbench.results.answers import Key, encode
 from ckptbench.results.outcome import Recorded
-from ckptbench.results.store import Key, PlannedItem, RunStore, encode
+from ckptbench.results.store import RunStore
+from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import Summary
 from ckptbench.runs.fold import fold_run
 from ckptbench.runs.write import write_files

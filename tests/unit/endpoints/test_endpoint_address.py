@@ -7,11 +7,11 @@ import argparse
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.param import checkpoint_params
 from ckptbench.config.parsers import checkpoint_spec, header
 from ckptbench.fixtures.checkpoints.address import is_address, parse_address
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.results.environment import hide_secrets
-from ckptbench.session.group import checkpoint_params
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,10 @@ from ckptbench import (
     Likelihood,
     Skipped,
 )
-from ckptbench.results.store import (
-    FILE_NAME,
-    Asker,
-    Key,
-    NoLongerAnAnswer,
-    PlannedItem,
-    RunStore,
-    decode,
-    earlier_runs,
-    encode,
-)
+from ckptbench.results.answers import Asker, Key, NoLongerAnAnswer, decode, encode
+from ckptbench.results.layout import STORE
+from ckptbench.results.store import RunStore, earlier_runs
+from ckptbench.results.stored_run import PlannedItem
 
 REQUEST = FillMask("The cat sat.", (4, 7), "cat")
 ANSWER = Filled(("cat", "dog"), (-0.25, -1.5), rank=1, masks=1)
@@ -202,16 +195,16 @@ def test_earlier_runs_come_newest_first_without_this_one(tmp_path: Path) -> None
     for age, name in enumerate(["c", "a", "b"]):
         store_one(tmp_path / name)
         stamp = time.time() - 100 * age
-        os.utime(tmp_path / name / FILE_NAME, (stamp, stamp))
+        os.utime(tmp_path / name / STORE, (stamp, stamp))
     assert [path.name for path in earlier_runs(tmp_path, "a")] == ["c", "b"]
     assert earlier_runs(tmp_path / "nowhere", "a") == []
 
 
 def test_unreadable_earlier_runs_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / FILE_NAME).write_text("no database, but long enough to be read as one")
+    (tmp_path / "broken" / STORE).write_text("no database, but long enough to be read as one")
     (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / FILE_NAME).touch()
+    (tmp_path / "empty" / STORE).touch()
     store_one(tmp_path / "good")
     folders = [tmp_path / name for name in ("broken", "gone", "empty", "good")]
     store = RunStore(tmp_path / "new", earlier=folders)
@@ -221,21 +214,21 @@ def test_unreadable_earlier_runs_are_passed_over(tmp_path: Path) -> None:
 
 def test_earlier_runs_are_not_written_to(tmp_path: Path) -> None:
     store_one(tmp_path / "old")
-    before = (tmp_path / "old" / FILE_NAME).read_bytes()
+    before = (tmp_path / "old" / STORE).read_bytes()
     store = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
     store.find([key()])
     store.close()
-    assert (tmp_path / "old" / FILE_NAME).read_bytes() == before
+    assert (tmp_path / "old" / STORE).read_bytes() == before
 
 
 def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
     store_one(tmp_path)
-    with sqlite3.connect(tmp_path / FILE_NAME) as db:
+    with sqlite3.connect(tmp_path / STORE) as db:
         db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
     db.close()
     with pytest.raises(CkptbenchError, match="has format 99") as raised:
         RunStore(tmp_path)
-    assert raised.value.where == str(tmp_path / FILE_NAME)
+    assert raised.value.where == str(tmp_path / STORE)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ from ckptbench.reports.run_files import (
     write_reports,
     write_samples,
 )
+from ckptbench.results.answers import encode
 from ckptbench.results.as_json import as_json, one_line
 from ckptbench.results.layout import safe_name
-from ckptbench.results.store import PlannedItem, encode
+from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import CompositeResult, Coverage, Summary
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.checkpoints.expand import CheckpointResolver, Expansion, expand
-from ckptbench.session.group import named
+from ckptbench.checkpoints.param import named
 
 
 def is_checkpoint(path: Path) -> bool:
