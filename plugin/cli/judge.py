@@ -13,7 +13,6 @@ from .._util.errors import CkptbenchError
 from ..config.parsers import contest_tests, exec_timeout, k_values
 from .arguments import Commands, add_command, add_options
 
-_DATASETS = ("humaneval", "mbpp", "codecontests")
 # The protocols that extract code from Markdown, and the one that joins a body to its prompt.
 _EXTRACTS = {
     "humaneval": "humaneval/chat",
@@ -42,7 +41,7 @@ def register(commands: Commands) -> None:
     )
     judge.add_argument("file", type=Path, metavar="FILE", help="the completions")
     judge.add_argument(
-        "--dataset", required=True, choices=_DATASETS, help="dataset of the problems"
+        "--dataset", required=True, choices=tuple(_EXTRACTS), help="dataset of the problems"
     )
     judge.add_argument(
         "--data",
