@@ -118,16 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     ) as box:
         print(box.describe())
         for name, verdict in box.judge(tasks):
-            answer = by_id[name]
-            rows.append(
-                {
-                    "task_id": answer.sample.id,
-                    "trial": answer.trial,
-                    "verdict": verdict.word,
-                    "reason": verdict.reason,
-                    "seconds": round(verdict.wall_s, 4),
-                }
-            )
+            rows.append(_row(by_id[name], verdict))
     rows.sort(key=lambda row: (row["task_id"], row["trial"]))
     if arguments.output:
         from .._util.atomic import atomic_write_text
@@ -142,6 +133,17 @@ def run(arguments: argparse.Namespace) -> int:
     if broken:
         print(f"ckptbench: {broken:,} programs could not be judged: no score", file=sys.stderr)
     return int(broken > 0)
+
+
+def _row(answer: Any, verdict: Any) -> dict[str, Any]:
+    """A line of the output."""
+    return {
+        "task_id": answer.sample.id,
+        "trial": answer.trial,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "seconds": round(verdict.wall_s, 4),
+    }
 
 
 def _problems(arguments: argparse.Namespace) -> Any:
