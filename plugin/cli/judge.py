@@ -13,7 +13,6 @@ from .._util.errors import CkptbenchError
 from ..config.parsers import contest_tests, exec_timeout, k_values
 from .arguments import Commands, add_command, add_options
 
-_DATASETS = ("humaneval", "mbpp", "codecontests")
 # The protocols that extract code from Markdown, and the one that joins a body to its prompt.
 _EXTRACTS = {
     "humaneval": "humaneval/chat",
@@ -42,7 +41,7 @@ def register(commands: Commands) -> None:
     )
     judge.add_argument("file", type=Path, metavar="FILE", help="the completions")
     judge.add_argument(
-        "--dataset", required=True, choices=_DATASETS, help="dataset of the problems"
+        "--dataset", required=True, choices=tuple(_EXTRACTS), help="dataset of the problems"
     )
     judge.add_argument(
         "--data",
@@ -119,16 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     ) as box:
         print(box.describe())
         for name, verdict in box.judge(tasks):
-            answer = by_id[name]
-            rows.append(
-                {
-                    "task_id": answer.sample.id,
-                    "trial": answer.trial,
-                    "verdict": verdict.word,
-                    "reason": verdict.reason,
-                    "seconds": round(verdict.wall_s, 4),
-                }
-            )
+            rows.append(_row(by_id[name], verdict))
     rows.sort(key=lambda row: (row["task_id"], row["trial"]))
     if arguments.output:
         from .._util.atomic import atomic_write_text
@@ -143,6 +133,17 @@ def run(arguments: argparse.Namespace) -> int:
     if broken:
         print(f"ckptbench: {broken:,} programs could not be judged: no score", file=sys.stderr)
     return int(broken > 0)
+
+
+def _row(answer: Any, verdict: Any) -> dict[str, Any]:
+    """A line of the output."""
+    return {
+        "task_id": answer.sample.id,
+        "trial": answer.trial,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "seconds": round(verdict.wall_s, 4),
+    }
 
 
 def _problems(arguments: argparse.Namespace) -> Any:

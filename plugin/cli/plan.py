@@ -73,6 +73,14 @@ def register(commands: Commands) -> None:
         metavar="PP",
         help="drop in percentage points that never fails (default 1)",
     )
+    _add_assumptions(plan)
+    plan.add_argument(
+        "--plot", type=Path, metavar="FILE", help="plot the MDE by sample size (.svg or .png)"
+    )
+
+
+def _add_assumptions(plan: argparse.ArgumentParser) -> None:
+    """What is assumed where the baseline does not say it."""
     plan.add_argument(
         "--flips",
         type=_percentages,
@@ -92,9 +100,6 @@ def register(commands: Commands) -> None:
         metavar="N",
         help="number of tests that share alpha: gated metrics times checkpoints (default: the "
         "gated metrics of the baseline, or 1)",
-    )
-    plan.add_argument(
-        "--plot", type=Path, metavar="FILE", help="plot the MDE by sample size (.svg or .png)"
     )
 
 

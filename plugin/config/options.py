@@ -41,7 +41,7 @@ class Options:
     from_step: int | None = option(parse.positive_int, None, "N", remakes_items=True,
         help="skip checkpoints before step N")
     device: str = option(parse.device, "auto", "DEVICE", remakes_items=True,
-        help=parse.DEVICES)
+        help=f"device to run on: {parse.DEVICES}")
     gpu: int | None = option(parse.whole_number, None, "N", remakes_items=True,
         help="short for --device=cuda:N")
     dtype: str = option(parse.one_of(*parse.DTYPES), "auto", "|".join(parse.DTYPES),
@@ -93,8 +93,7 @@ class Options:
         help="run CodeContests on this file of its problems")
     codecontests_tests: str = option(parse.contest_tests, "sample:10", "public|all|sample:N",
         remakes_items=True,
-        help="tests that a CodeContests program must pass: the public ones, all, or N drawn at "
-        "random")
+        help="tests of a CodeContests program: the public ones, all, or N drawn at random")
     include_path: tuple[Path, ...] = option(Path, (), "DIR", many="append", remakes_items=True,
         help="folder with lm-eval tasks of your own; may be repeated")
     list_benchmarks: bool = switch(
@@ -139,7 +138,7 @@ class Options:
         help="model of a server to measure (default: its only one)")
     header: tuple[parse.Header, ...] = option(parse.header, (), "'NAME: VALUE'", many="append",
         secret=True,
-        help="HTTP header of every request to a server, never shown or stored; may be repeated")
+        help="extra HTTP header of requests to a server, never shown or stored; may be repeated")
     concurrency: int = option(parse.positive_int, 16, "N",
         help="maximum number of concurrent requests to a server")
     retries: int = option(parse.whole_number, 6, "N",
