@@ -80,8 +80,9 @@ def pytest_ckptbench_report_formats() -> Sequence[ReportFormat]:  # type: ignore
 
         def pytest_ckptbench_report_formats():
             def write(results, conclusions, folder):
-                (folder / "names.txt").write_text("\\n".join(m.name for m in results[0].measurements))
-                return (folder / "names.txt",)
+                path = folder / "names.txt"
+                path.write_text(" ".join(m.name for m in results[0].measurements))
+                return (path,)
 
             return [ReportFormat("names", write)]
     """

@@ -41,6 +41,10 @@ class Checkpoint:
         return self.kind.model_kind(self)
 
 
+def _drop(note: str) -> None:
+    """Outside of a session nobody reads notes."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
     """How a checkpoint is to be loaded.
@@ -63,7 +67,7 @@ class LoadOptions:
     attention: str = ""
     base: Any = None
     session: Options | None = None
-    add_note: Callable[[str], object] = str
+    add_note: Callable[[str], None] = _drop
 
 
 def no_path(spec: str) -> Path | None:

@@ -178,4 +178,4 @@ def test_a_file_of_a_training_run_is_causal(tmp_path: Path) -> None:
 def test_what_is_neither_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "vit"}))
     with pytest.raises(CkptbenchError, match="neither a masked nor a causal"):
-        resolve(str(tmp_path)).model_kind
+        _ = resolve(str(tmp_path)).model_kind

@@ -28,9 +28,19 @@ PLUGIN = [
     "session",
     "watch",
     "cli",
+    "hookspec",
     "hooks",
 ]
-FIXTURES = ["text", "checkpoints", "engines", "endpoints", "sandbox", "datasets", "lm_eval"]
+FIXTURES = [
+    "text",
+    "checkpoints",
+    "engines",
+    "endpoints",
+    "sandbox",
+    "datasets",
+    "lm_eval",
+    "plugin",
+]
 ORDER = {"plugin": PLUGIN, "fixtures": FIXTURES}
 PACKAGE = {"plugin": "ckptbench", "fixtures": "ckptbench.fixtures"}
 # The public names stand above everything, and only what comes from outside goes through them.
@@ -87,7 +97,11 @@ def test_imports_point_down(tree: str) -> None:
 
 
 def test_the_root_of_the_plugin_holds_the_public_names_and_the_hooks() -> None:
-    assert {file.name for file in (ROOT / "plugin").glob("*.py")} == {"__init__.py", "hooks.py"}
+    assert {file.name for file in (ROOT / "plugin").glob("*.py")} == {
+        "__init__.py",
+        "hookspec.py",
+        "hooks.py",
+    }
 
 
 @pytest.mark.parametrize("tree", ORDER)
