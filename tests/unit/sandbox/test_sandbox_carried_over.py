@@ -291,34 +291,35 @@ def test_a_process_that_an_answer_has_made_large_takes_no_other_task() -> None:
         small = "def f(n): return [n]", "assert f(1) == [1]"
         large = "def f(n): return list(range(n))", "assert len(f(3 * 10**6)) == 3 * 10**6"
         assert verdict(pool, *small).passed
-        before = processes()
+        before = those_that_run_tests()
+        assert len(before) == 1
         assert verdict(pool, *small).passed
-        assert processes() == before
+        assert those_that_run_tests() == before
         assert verdict(pool, *large).passed
         assert verdict(pool, *small).passed
-        assert len(before - processes()) == 1
+        assert not before & those_that_run_tests()
 
 
 def end_those_that_run_tests() -> bool:
-    """Kill every fork of a judge that is no zygote, while a program runs below the zygote."""
-    parents = parents_of_processes()
-    own = descendants(os.getpid(), parents)
-    leaves = [number for number in own if number not in parents.values()]
-    # A program's parent is a zygote; the judge's other child runs the tests.
-    depth = {number: _depth(number, parents) for number in leaves}
-    zygotes = {parents[n] for n in leaves if depth[n] == max(depth.values(), default=0)}
-    found = [n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z]
+    found = those_that_run_tests()
     for number in found:
         os.kill(number, signal.SIGKILL)
     return bool(found)
 
 
+def those_that_run_tests() -> set[int]:
+    """Every fork of a judge that is no zygote, while there is a child below the zygote."""
+    parents = parents_of_processes()
+    own = descendants(os.getpid(), parents)
+    leaves = [number for number in own if number not in parents.values()]
+    # A child's parent is a zygote; the judge's other child runs the tests.
+    depth = {number: _depth(number, parents) for number in leaves}
+    zygotes = {parents[n] for n in leaves if depth[n] == max(depth.values(), default=0)}
+    return {n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z}
+
+
 def _depth(process: int, parents: dict[int, int]) -> int:
     return 1 + _depth(parents[process], parents) if process in parents else 0
-
-
-def processes() -> set[int]:
-    return descendants(os.getpid(), parents_of_processes())
 
 
 def parents_of_processes() -> dict[int, int]:
