@@ -292,12 +292,11 @@ def test_a_process_that_an_answer_has_made_large_takes_no_other_task() -> None:
         large = "def f(n): return list(range(n))", "assert len(f(3 * 10**6)) == 3 * 10**6"
         assert verdict(pool, *small).passed
         before = those_that_run_tests()
-        assert len(before) == 1
         assert verdict(pool, *small).passed
         assert those_that_run_tests() == before
         assert verdict(pool, *large).passed
         assert verdict(pool, *small).passed
-        assert not before & those_that_run_tests()
+        assert len(before - those_that_run_tests()) == 1
 
 
 def end_those_that_run_tests() -> bool:
@@ -308,18 +307,15 @@ def end_those_that_run_tests() -> bool:
 
 
 def those_that_run_tests() -> set[int]:
-    """Every fork of a judge that is no zygote, while there is a child below the zygote."""
+    """Every fork of a judge but its first, which is the zygote."""
     parents = parents_of_processes()
-    own = descendants(os.getpid(), parents)
-    leaves = [number for number in own if number not in parents.values()]
-    # A child's parent is a zygote; the judge's other child runs the tests.
-    depth = {number: _depth(number, parents) for number in leaves}
-    zygotes = {parents[n] for n in leaves if depth[n] == max(depth.values(), default=0)}
-    return {n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z}
+    stems = children_of({os.getpid()}, parents)
+    judges = children_of(stems, parents)
+    return {n for judge in judges for n in sorted(children_of({judge}, parents))[1:]}
 
 
-def _depth(process: int, parents: dict[int, int]) -> int:
-    return 1 + _depth(parents[process], parents) if process in parents else 0
+def children_of(processes: set[int], parents: dict[int, int]) -> set[int]:
+    return {number for number, parent in parents.items() if parent in processes}
 
 
 def parents_of_processes() -> dict[int, int]:
@@ -330,11 +326,6 @@ def parents_of_processes() -> dict[int, int]:
                 fields = (process / "stat").read_text().rpartition(")")[2].split()
                 parents[int(process.name)] = int(fields[1])
     return parents
-
-
-def descendants(of: int, parents: dict[int, int]) -> set[int]:
-    found = {number for number, parent in parents.items() if parent == of}
-    return found | {each for number in found for each in descendants(number, parents)}
 
 
 MISCHIEF = {
