@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
                 {
                     "task_id": answer.sample.id,
                     "trial": answer.trial,
-                    "verdict": verdict.word,
+                    "verdict": verdict.status,
                     "reason": verdict.reason,
                     "seconds": round(verdict.wall_s, 4),
                 }

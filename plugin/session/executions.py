@@ -22,7 +22,7 @@ class Execution(typing.Protocol):
 
     Attributes:
         passed: whether every test held.
-        word: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
+        status: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
             when the sandbox is at fault: that is no verdict on the program.
         reason: one line.
         wall_s: seconds from its start to its verdict.
@@ -32,7 +32,7 @@ class Execution(typing.Protocol):
     def passed(self) -> bool: ...
 
     @property
-    def word(self) -> str: ...
+    def status(self) -> str: ...
 
     @property
     def reason(self) -> str: ...
@@ -79,7 +79,7 @@ class Executions:
         except Exception as error:
             reason = f"the program could not be judged: {type(error).__name__}: {error}"
             raise NoAnswer(Failed(reason)) from error
-        if execution.word == "error":
+        if execution.status == "error":
             raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
         return execution
 
