@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, StdioTask, ExecutionResult
+from ckptbench.fixtures.sandbox import ExecutionResult, FunctionTask, Sandbox, StdioTask
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.fixtures.sandbox import FunctionTask, InputsTask, Sandbox, StdioTask, ExecutionResult
+from ckptbench.fixtures.sandbox import ExecutionResult, FunctionTask, InputsTask, Sandbox, StdioTask
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 

@@ -10,12 +10,12 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.sandbox import (
+    ExecutionResult,
     FunctionTask,
     InputsTask,
     Sandbox,
     StdioTask,
     Task,
-    ExecutionResult,
     entry_point_of,
     humaneval_task,
     mbpp_task,
@@ -80,9 +80,9 @@ def test_an_entry_point_may_be_named_like_a_builtin(sandbox: Sandbox) -> None:
 
 def test_other_builtins_are_the_judge_s_own(sandbox: Sandbox) -> None:
     program = "def set(x): return 0\ndef f(x): return [x]"
-    assert verdict_of(sandbox, mbpp_task("a", program, ["assert set(f(1)) == set([2])"])).status == (
-        "fail"
-    )
+    assert verdict_of(
+        sandbox, mbpp_task("a", program, ["assert set(f(1)) == set([2])"])
+    ).status == ("fail")
 
 
 def test_a_module_that_tests_forgot_to_import_is_the_judge_s_own(sandbox: Sandbox) -> None:
@@ -162,7 +162,9 @@ def test_an_oracle_decides_where_agreement_is_something_else(sandbox: Sandbox) -
     program = "def f(x): return x[::-1]"
     task = InputsTask("a", program, "f", [[[1, 2]], [[3]]], reference, oracle=oracle)
     assert verdict_of(sandbox, task).passed
-    assert verdict_of(sandbox, InputsTask("b", program, "f", [[[1, 2]]], reference)).status == "fail"
+    assert (
+        verdict_of(sandbox, InputsTask("b", program, "f", [[[1, 2]]], reference)).status == "fail"
+    )
 
 
 def test_each_input_has_time_of_its_own_by_the_reference(sandbox: Sandbox) -> None:
