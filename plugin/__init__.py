@@ -2,7 +2,7 @@
 
 Everything the author of a benchmark needs is here:
 
-    from ckptbench import Miss, Protocol, Sample, samples, top_k
+    from ckptbench import Miss, EvalProtocol, Sample, samples, top_k
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from ._util.errors import CkptbenchError
 from ._util.version import __version__
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
 from .api.engine import Engine
-from .api.protocol import Asking, Protocol
+from .api.protocol import EvalProtocol, RequestContext
 from .api.requests import (
+    CompoundRequest,
+    CompoundResponse,
     Failed,
     Filled,
     FillMask,
@@ -22,18 +24,18 @@ from .api.requests import (
     LogLikelihood,
     LogLikelihoodRolling,
     Sample,
-    Several,
-    SeveralAnswers,
     Skipped,
 )
 from .scores import mean, pass_at_k, top_k
 from .scores.registry import register_reducer
 
 __all__ = [
-    "Asking",
     "Benchmark",
     "CkptbenchError",
+    "CompoundRequest",
+    "CompoundResponse",
     "Engine",
+    "EvalProtocol",
     "Failed",
     "FillMask",
     "Filled",
@@ -43,10 +45,8 @@ __all__ = [
     "LogLikelihood",
     "LogLikelihoodRolling",
     "Miss",
-    "Protocol",
+    "RequestContext",
     "Sample",
-    "Several",
-    "SeveralAnswers",
     "Skipped",
     "__version__",
     "benchmark_family",

@@ -114,7 +114,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     showing_only = ("collectonly", "setuponly", "setupplan")
     try:
         bench.check_options()
-        if bench.options.asks_nothing:
+        if bench.options.is_dry:
             bench.note_unasked()
             return
         if not any(session.config.getoption(name, False) for name in showing_only):
@@ -132,7 +132,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run long stretches of sample items in one go, where nobody minds."""
     bench = _session(session.config)
-    if bench is not None and bench.options.asks_nothing:
+    if bench is not None and bench.options.is_dry:
         return not session.testsfailed or None  # what could not be collected is told by pytest
     if bench is None or bench.runner is None:
         return None
@@ -200,7 +200,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     if bench is not None:
         exitstatus = bench.finish(int(exitstatus), bench.outcomes.others_failed)
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
-        session.exitstatus = 0 if empty and bench.options.asks_nothing else exitstatus
+        session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
     return (yield)
 
 
@@ -215,7 +215,7 @@ def pytest_terminal_summary(
     result = yield
     hidden.restore()
     bench = _session(config)
-    if bench is not None and bench.options.asks_nothing:
+    if bench is not None and bench.options.is_dry:
         from .session import preview
 
         preview.show(terminalreporter, bench)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .._util.errors import CkptbenchError
 from ..scores.score import Reducer
-from .protocol import Protocol
+from .protocol import EvalProtocol
 from .requests import Sample
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Benchmark:
 
     name: str
     dataset: Dataset
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[EvalProtocol, ...]
     score: Reducer
-    on_request: tuple[Protocol, ...] = ()
+    on_request: tuple[EvalProtocol, ...] = ()
     limits_itself: bool = False
     configured_as: str = ""
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
@@ -61,9 +61,9 @@ class Benchmark:
 def samples(
     dataset: Dataset,
     *,
-    protocol: Protocol | Sequence[Protocol],
+    protocol: EvalProtocol | Sequence[EvalProtocol],
     score: Reducer,
-    on_request: Sequence[Protocol] = (),
+    on_request: Sequence[EvalProtocol] = (),
     limits_itself: bool = False,
 ) -> Callable[[F], F]:
     """Make a test function a benchmark: one item for every sample of a dataset.
@@ -83,13 +83,13 @@ def samples(
     Raises:
         CkptbenchError: no protocol, or protocols of different benchmarks.
     """
-    protocols = (protocol,) if isinstance(protocol, Protocol) else tuple(protocol)
+    protocols = (protocol,) if isinstance(protocol, EvalProtocol) else tuple(protocol)
     names = {p.benchmark for p in (*protocols, *on_request)}
     if len(names) != 1:
         raise CkptbenchError(
             "a benchmark needs one or more protocols whose names start alike",
             where="@samples",
-            remedy=f"got {[p.name for p in protocols]}; name them BENCHMARK/WAY",
+            remedy=f"got {[p.name for p in protocols]}; name them BENCHMARK/VARIANT",
         )
 
     def decorate(function: F) -> F:

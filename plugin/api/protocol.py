@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RequestContext:
     """What the session decided that a request depends on.
 
     Attributes:
@@ -45,11 +45,11 @@ def every_sample(sample: Sample) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class EvalProtocol:
     """One way to ask a benchmark's samples.
 
     Attributes:
-        name: `BENCHMARK/WAY`, such as `real/whole-word`. Two scores are comparable only when
+        name: `BENCHMARK/VARIANT`, such as `real/whole-word`. Two scores are comparable only when
             their protocols have the same name.
         ask: makes the request of a sample.
         read: turns the engine's stored response into what the benchmark function judges. It is
@@ -68,7 +68,7 @@ class Protocol:
     """
 
     name: str
-    ask: Callable[[Sample, Asking], Request]
+    ask: Callable[[Sample, RequestContext], Request]
     read: Callable[[Sample, Response], Response] = as_it_is
     covers: Callable[[Sample], bool] = every_sample
     execute: Callable[[Sample, Any, int], Any] | None = None
@@ -90,6 +90,6 @@ class Protocol:
         return self.name.partition("/")[0]
 
     @property
-    def way(self) -> str:
+    def variant(self) -> str:
         """The part of the name after the slash."""
         return self.name.partition("/")[2]

@@ -222,7 +222,7 @@ class LogLikelihoodRolling:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class CompoundRequest:
     """Ask several things of one sample, such as how likely each of its choices is.
 
     Attributes:
@@ -288,12 +288,12 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralAnswers:
-    """The answers to a `Several`, in the order of its parts."""
+class CompoundResponse:
+    """The answers to a `CompoundRequest`, in the order of its parts."""
 
     parts: tuple[Generated | Likelihood, ...]
 
 
-Request = FillMask | Generate | LogLikelihood | LogLikelihoodRolling | Several
-Answer = Filled | Generated | Likelihood | SeveralAnswers | Skipped
+Request = FillMask | Generate | LogLikelihood | LogLikelihoodRolling | CompoundRequest
+Answer = Filled | Generated | Likelihood | CompoundResponse | Skipped
 Response = Answer | Failed

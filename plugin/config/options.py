@@ -112,7 +112,7 @@ class Options:
         return tuple(name for name in NAMES if getattr(self, f"{name}_data") is None)
 
     @property
-    def asks_nothing(self) -> bool:
+    def is_dry(self) -> bool:
         """Whether the session only says what it would do."""
         return self.list_benchmarks or self.validate_config or self.dry_run
 

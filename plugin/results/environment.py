@@ -41,7 +41,7 @@ def describe_environment(arguments: Sequence[str], folder: Path) -> dict[str, st
 def describe_accelerator() -> dict[str, str]:
     """CUDA version and GPU names of this process, when it has already used them.
 
-    Asking a GPU for its name would take memory on it, so a process that ran no model says
+    RequestContext a GPU for its name would take memory on it, so a process that ran no model says
     nothing: with pytest-xdist, ask in the workers.
     """
     torch = sys.modules.get("torch")

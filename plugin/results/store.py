@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from ..api.requests import Answer, Filled, Generated, Likelihood, Request, SeveralAnswers, Skipped
+from ..api.requests import Answer, CompoundResponse, Filled, Generated, Likelihood, Request, Skipped
 
 FORMAT = 1
 FILE_NAME = "store.sqlite"
@@ -51,7 +51,7 @@ _KINDS: dict[str, type[Any]] = {
     "filled": Filled,
     "generated": Generated,
     "likelihood": Likelihood,
-    "several": SeveralAnswers,
+    "several": CompoundResponse,
     "skipped": Skipped,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -146,7 +146,7 @@ def encode(response: Answer) -> str:
     Raises:
         ValueError: a number in it is not finite; see `accepting`.
     """
-    if isinstance(response, SeveralAnswers):
+    if isinstance(response, CompoundResponse):
         return f'{{"kind": "several", "parts": [{", ".join(map(encode, response.parts))}]}}'
     fields = {name: getattr(response, name) for name in response.__slots__}
     if isinstance(response, Generated) and not response.null:
@@ -165,8 +165,8 @@ def decode(text: str) -> Answer:
 
 def _decoded(fields: dict[str, Any]) -> Answer:
     kind: Any = _KINDS[fields.pop("kind")]
-    if kind is SeveralAnswers:
-        return SeveralAnswers(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
+    if kind is CompoundResponse:
+        return CompoundResponse(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
     if fields.get("logprob", 0.0) is None or None in fields.get("logprobs", ()):
         raise NoLongerAnAnswer("a log probability that is not finite")
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}

@@ -138,7 +138,7 @@ class Answering:
                     self.progress(block)
             return self._ready.pop(position)
 
-    def let_go(self, engine: Engine, wait_s: float = 30.0) -> None:
+    def unload(self, engine: Engine, wait_s: float = 30.0) -> None:
         """Forget an engine that is torn down, so that its model can leave memory.
 
         It stops after the answer at hand. What it has not answered is asked anew, if its items

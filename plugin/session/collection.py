@@ -12,8 +12,8 @@ import pytest
 from .._util.abbreviate import subjects
 from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
-from ..api.protocol import Protocol
-from ..api.requests import Sample, Several
+from ..api.protocol import EvalProtocol
+from ..api.requests import CompoundRequest, Sample
 from ..config.options import Options, check_names
 from .group import CheckpointParam, Group
 
@@ -58,14 +58,14 @@ class Collected:
                 remedy="begin the names of its protocols with another word",
             )
 
-    def protocols_of(self, found: Benchmark) -> tuple[Protocol, ...]:
+    def protocols_of(self, found: Benchmark) -> tuple[EvalProtocol, ...]:
         """The protocols a benchmark is asked by; the first one's scores are gated."""
         known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
         self._benchmarks[found.name] = tuple(known)
         chosen = self.options.protocol.get(found.name, ())
         return tuple(known[name] for name in chosen if name in known) or found.protocols
 
-    def asked_by(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[Protocol, ...]:
+    def asked_by(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
         """The protocols these samples are asked by.
 
         Samples of another make may lack what the benchmark's own protocols need (MBPP+ has no
@@ -94,7 +94,7 @@ class Collected:
             request = group.protocol.ask(sample, group.asking(0))
         except Exception:
             return ""  # the sample's own error, told when it is asked
-        if isinstance(request, Several) and request.parts:
+        if isinstance(request, CompoundRequest) and request.parts:
             request = request.parts[0]  # they are of one kind of model
         kind = type(request)
         why = self.can_answer(group.checkpoint, kind)
@@ -160,6 +160,6 @@ class Collected:
         checks.check_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
 
 
-def _can_ask(protocols: Iterable[Protocol], rows: Sequence[Sample]) -> bool:
+def _can_ask(protocols: Iterable[EvalProtocol], rows: Sequence[Sample]) -> bool:
     """Whether one of the protocols can ask one of the samples."""
     return any(protocol.covers(row) for protocol in protocols for row in rows)

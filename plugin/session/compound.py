@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..api.engine import Engine
-from ..api.requests import Failed, Request, Response, Several, SeveralAnswers, Skipped
+from ..api.requests import CompoundRequest, CompoundResponse, Failed, Request, Response, Skipped
 from .accepting import accepted
 
 
@@ -19,28 +19,28 @@ def answer(
 ) -> Iterator[tuple[int, Response]]:
     """Yield `(index into requests, response)` as answers arrive, as an engine does.
 
-    A `Several` is answered when each of its parts is. Where a part fails, or is skipped, so is
-    the whole. A response that is no valid answer is a failure from here on; see `accepting`.
-
+    A `CompoundRequest` is answered when each of its parts is. Where a part fails, or is skipped,
+    so is the whole. A response that is no valid answer is a failure from here on; see
+    `accepting`.
     Args:
         at_once: requests that the engine gets in one call at most; 0 gives it all.
 
     Raises:
         ValueError: the engine answered a part that was not asked, or one twice.
     """
-    if not any(isinstance(request, Several) for request in requests):
+    if not any(isinstance(request, CompoundRequest) for request in requests):
         yield from _in_portions(engine, requests, at_once)
         return
     flat: list[Request] = []
     owners: list[tuple[int, int]] = []
     waiting: dict[int, list[Any]] = {}
     for index, request in enumerate(requests):
-        parts = request.parts if isinstance(request, Several) else (request,)
+        parts = request.parts if isinstance(request, CompoundRequest) else (request,)
         waiting[index] = [None] * len(parts)
         owners += [(index, place) for place in range(len(parts))]
         flat += parts
         if not parts:
-            yield index, SeveralAnswers(())
+            yield index, CompoundResponse(())
     missing = {index: len(parts) for index, parts in waiting.items()}
     for number, response in _in_portions(engine, flat, at_once):
         index, place = owners[number]
@@ -49,7 +49,7 @@ def answer(
         waiting[index][place] = response
         missing[index] -= 1
         if not missing[index]:
-            whole = isinstance(requests[index], Several)
+            whole = isinstance(requests[index], CompoundRequest)
             yield index, _together(waiting[index]) if whole else response
 
 
@@ -70,4 +70,4 @@ def _together(parts: Sequence[Any]) -> Response:
         for part in parts:
             if isinstance(part, kind):
                 return part
-    return SeveralAnswers(tuple(parts))
+    return CompoundResponse(tuple(parts))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typing
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.requests import Failed, Response, Sample, Skipped
 from ..config.parsers import EXEC_MEMORY_MB
@@ -12,12 +11,12 @@ from ..results.evaluate import NoAnswer
 
 if TYPE_CHECKING:
     from .._util.jsonio import Scalar
-    from ..api.protocol import Protocol
+    from ..api.protocol import EvalProtocol
     from ..config.options import Options
     from .item import SampleItem
 
 
-class Execution(typing.Protocol):
+class Execution(Protocol):
     """What became of a program. The `execution` of a benchmark function.
 
     Attributes:
@@ -84,7 +83,7 @@ class Executions:
         return execution
 
 
-def limits_of(options: Options, protocol: Protocol, sample: Sample) -> dict[str, Scalar]:
+def limits_of(options: Options, protocol: EvalProtocol, sample: Sample) -> dict[str, Scalar]:
     """What the programs of a benchmark may use, as settings of its result.
 
     Args:

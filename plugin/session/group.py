@@ -25,8 +25,8 @@ from .._util.errors import CkptbenchError, one_line
 from .._util.jsonio import Scalar
 from ..api.benchmark import Benchmark
 from ..api.engine import Engine
-from ..api.protocol import Asking, Protocol
-from ..api.requests import Failed, Generate, Response, Sample, Several, Skipped
+from ..api.protocol import EvalProtocol, RequestContext
+from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
 from ..config.effective import Effective
 from ..results.evaluate import Outcome, judge
 from ..results.log import LOG
@@ -131,7 +131,7 @@ class Group:
     index: int
     function: Callable[..., object]
     benchmark: Benchmark
-    protocol: Protocol
+    protocol: EvalProtocol
     primary: bool
     default_protocol: bool
     reducer: Reducer
@@ -143,7 +143,7 @@ class Group:
     location: tuple[str, int | None]
     markers: list[pytest.Mark]
     arguments: tuple[str, ...]
-    sampling: Asking = field(default_factory=Asking)
+    sampling: RequestContext = field(default_factory=RequestContext)
     trials: int = 1
     left_out: tuple[str, ...] = ()
     asked: Effective = field(default_factory=Effective)
@@ -221,11 +221,11 @@ class Group:
         if self.many_checkpoints:
             parts.append(self.checkpoint_name)
         if not self.default_protocol:
-            parts.append(self.protocol.way)
+            parts.append(self.protocol.variant)
         parts.append(sample_id if self.trials == 1 else f"{sample_id}-t{trial:02d}")
         return "/".join(parts)
 
-    def asking(self, trial: int) -> Asking:
+    def asking(self, trial: int) -> RequestContext:
         """What a request of this group depends on beside the sample."""
         return replace(self.sampling, top=max(self.reducer.ks, default=1), trial=trial)
 
@@ -244,7 +244,7 @@ class Group:
             request = self.protocol.ask(sample, self.asking(0))
         except Exception:
             return found  # the sample's own error, reported when it is asked
-        parts = request.parts if isinstance(request, Several) else (request,)
+        parts = request.parts if isinstance(request, CompoundRequest) else (request,)
         generated = next((part for part in parts if isinstance(part, Generate)), None)
         if generated is None:
             return found
@@ -410,7 +410,7 @@ class Group:
     def _let_go(self, session: BenchSession) -> None:
         """Hold nothing of a model that is being torn down: the next one needs its memory."""
         if self.values is not None:
-            session.let_go(self.values["engine"])
+            session.unload(self.values["engine"])
             self.values = None
 
     @property

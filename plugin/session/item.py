@@ -16,7 +16,7 @@ from _pytest.mark.structures import NodeKeywords, get_unpacked_marks
 
 from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
-from ..api.protocol import Asking
+from ..api.protocol import RequestContext
 from ..api.requests import Failed, Response, Sample, Skipped
 from ..config.effective import effective
 from ..results.evaluate import NoAnswer, Outcome
@@ -329,11 +329,11 @@ def _items_of(
         yield item
 
 
-def _sampling(session: BenchSession, reducer: Reducer) -> tuple[Asking, int]:
+def _sampling(session: BenchSession, reducer: Reducer) -> tuple[RequestContext, int]:
     """How answers are drawn, and how many for a sample; several without chance are refused."""
     options = session.options
     if not reducer.several_trials:
-        return Asking(max_tokens=options.max_tokens, seed=options.seed), 1
+        return RequestContext(max_tokens=options.max_tokens, seed=options.seed), 1
     if options.num_samples > 1 and not options.temperature:
         session.collected.refuse(
             CkptbenchError(
@@ -342,7 +342,7 @@ def _sampling(session: BenchSession, reducer: Reducer) -> tuple[Asking, int]:
                 remedy="give --temperature=0.8 or so, or ask for one answer",
             )
         )
-    sampling = Asking(
+    sampling = RequestContext(
         seed=options.seed,
         temperature=options.temperature,
         top_p=options.top_p,

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..api.requests import FillMask, Generate, LogLikelihood, LogLikelihoodRolling, Request, Several
+from ..api.requests import (
+    CompoundRequest,
+    FillMask,
+    Generate,
+    LogLikelihood,
+    LogLikelihoodRolling,
+    Request,
+)
 
 if TYPE_CHECKING:
     from .group import Group
@@ -125,7 +132,7 @@ def work_of(bench: BenchSession, group: Group) -> Work:
             request = group.protocol.ask(item.sample, group.asking(item.trial))
         except Exception:
             continue  # the sample's own error, told when it is asked
-        for part in request.parts if isinstance(request, Several) else (request,):
+        for part in request.parts if isinstance(request, CompoundRequest) else (request,):
             requests += 1
             read += _characters(part)
             written += part.max_tokens if isinstance(part, Generate) else 0

@@ -337,10 +337,10 @@ class BenchSession:
 
     _next_word_s: float = 5.0
 
-    def let_go(self, engine: Engine) -> None:
+    def unload(self, engine: Engine) -> None:
         """Hold nothing of an engine that is being torn down."""
         if self._answering is not None:
-            self._answering.let_go(engine)
+            self._answering.unload(engine)
 
     def ask_again(self, group: Group) -> None:
         """Ask some samples of a group that has reported again, once, for `--noise-floor`."""

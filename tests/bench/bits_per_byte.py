@@ -25,7 +25,7 @@ from math import ceil, isfinite, sqrt
 from pathlib import Path
 from statistics import NormalDist, fmean, median, stdev
 
-from ckptbench.api.protocol import Asking
+from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import Filled, FillMask, Sample
 from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
@@ -83,7 +83,7 @@ def _engine(models: Path, step: int) -> MaskedLMEngine:
 
 
 def _ask(samples: Sequence[Sample]) -> list[FillMask]:
-    asked = [WHOLE_WORD.ask(sample, Asking(top=5)) for sample in samples]
+    asked = [WHOLE_WORD.ask(sample, RequestContext(top=5)) for sample in samples]
     return [request for request in asked if isinstance(request, FillMask)]
 
 

@@ -25,10 +25,10 @@ from pathlib import Path
 OURS = """
 import os
 import pytest
-from ckptbench import Filled, FillMask, Protocol, Sample, samples, top_k
+from ckptbench import Filled, FillMask, EvalProtocol, Sample, samples, top_k
 
 N, MISSES = int(os.environ["N"]), int(os.environ["MISSES"])
-ASKED = Protocol("num/plain", lambda sample, how: FillMask(sample["text"], (0, 1), "x"))
+ASKED = EvalProtocol("num/plain", lambda sample, how: FillMask(sample["text"], (0, 1), "x"))
 ROWS = [Sample(f"s-{i:06}", {"text": str(i)}) for i in range(N)]
 
 

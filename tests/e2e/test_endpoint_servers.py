@@ -209,7 +209,7 @@ def test_transformers_serve_is_not_asked_for_what_it_ignores(
 CHOICES = '''
 """Which of two continuations is the more likely one, and is it the first choice?"""
 
-from ckptbench import Likelihood, Protocol, Sample, mean, samples
+from ckptbench import Likelihood, EvalProtocol, Sample, mean, samples
 from ckptbench.api.requests import LogLikelihood
 
 TEXTS = (
@@ -230,7 +230,7 @@ def asked(sample, asking):
     return LogLikelihood(sample["context"], sample["next"])
 
 
-@samples(texts, protocol=Protocol("likely/plain", asked), score=mean("likely"))
+@samples(texts, protocol=EvalProtocol("likely/plain", asked), score=mean("likely"))
 def test_likely(response):
     assert response.logprob > -8.0
 '''

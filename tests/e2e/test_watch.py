@@ -69,10 +69,10 @@ def engine(request):
     return Small(Path(spec))
 '''
 BENCHMARK = f"""
-from ckptbench import FillMask, Protocol, Sample, samples, top_k
+from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
 ROWS = [Sample(f"s-{{n:03}}", {{"text": str(n)}}) for n in range({SAMPLES})]
-PROTOCOL = Protocol(
+PROTOCOL = EvalProtocol(
     "word/plain",
     lambda sample, asking: FillMask(sample["text"], (0, 1), "x", top=asking.top),
     lambda sample, response: response,

@@ -98,7 +98,7 @@ def engine():
 '''
 
 BENCHMARK = """
-from ckptbench import FillMask, Protocol, Sample, samples, top_k
+from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
 TEXTS = ...
 ROWS = [Sample(f"s-{i:02}", {"text": text}) for i, text in enumerate(TEXTS)]
@@ -116,8 +116,8 @@ def read(sample, response):
     return response
 
 
-PROTOCOL = Protocol("word/plain", ask, read)
-OTHER = Protocol("word/other", ask, read)
+PROTOCOL = EvalProtocol("word/plain", ask, read)
+OTHER = EvalProtocol("word/other", ask, read)
 
 
 @samples(ROWS, protocol=(PROTOCOL,), score=top_k(1, 5))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 TWO = """
-from ckptbench import FillMask, Protocol, Sample, samples, top_k
+from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
 TEXTS = ...
 ROWS = [Sample(f"s-{i:02}", {"text": text}) for i, text in enumerate(TEXTS)]
@@ -19,13 +19,13 @@ def ask(sample, asking):
     return FillMask(sample["text"], (0, 1), "x", top=asking.top)
 
 
-@samples(ROWS, protocol=Protocol("word/plain", ask), score=top_k(1, 5))
+@samples(ROWS, protocol=EvalProtocol("word/plain", ask), score=top_k(1, 5))
 def test_word(response, k):
     "Words that are easy."
     assert response.within(k)
 
 
-@samples(LETTERS, protocol=Protocol("letter/plain", ask), score=top_k(1))
+@samples(LETTERS, protocol=EvalProtocol("letter/plain", ask), score=top_k(1))
 def test_letter(response, k):
     assert response.within(k)
 """

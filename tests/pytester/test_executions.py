@@ -64,11 +64,11 @@ def sandbox():
     (HERE / "closed.log").touch()
 """
 BENCHMARK = """
-from ckptbench import Generate, Protocol, Sample, pass_at_k, samples
+from ckptbench import Generate, EvalProtocol, Sample, pass_at_k, samples
 
 PROGRAMS = {programs}
 ROWS = [Sample(f"p{{i}}", {{"prompt": prompt}}) for i, prompt in enumerate(PROGRAMS)]
-WRITE = Protocol(
+WRITE = EvalProtocol(
     "own/plain",
     lambda sample, how: Generate(sample["prompt"]),
     execute={execute},

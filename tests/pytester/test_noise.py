@@ -26,14 +26,14 @@ def engine():
     return Writes()
 """
 TRIALS = """
-from ckptbench import Generate, Protocol, Sample, pass_at_k, samples
+from ckptbench import Generate, EvalProtocol, Sample, pass_at_k, samples
 
 def ask(sample, how):
     return Generate(sample["prompt"], seed=how.trial, temperature=how.temperature)
 
 ROWS = [Sample(f"Own/{i}", {"prompt": str(i)}) for i in range(5)]
 
-@samples(ROWS, protocol=Protocol("own/plain", ask), score=pass_at_k(1, 2, 4))
+@samples(ROWS, protocol=EvalProtocol("own/plain", ask), score=pass_at_k(1, 2, 4))
 def test_own(sample, response):
     # Problem i passes in its first i trials.
     assert int(response.text.partition(":")[2]) < int(sample["prompt"])
@@ -114,14 +114,14 @@ def engine():
     (HERE / "torn-down").touch()
 '''
 WORDS = """
-from ckptbench import FillMask, Protocol, Sample, samples, top_k
+from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
 ROWS = [Sample(f"s-{i:02}", {"text": f"x {i}"}) for i in range(40)]
 
 def ask(sample, how):
     return FillMask(sample["text"], (0, 1), "x", top=how.top)
 
-PROTOCOL = Protocol("word/plain", ask)
+PROTOCOL = EvalProtocol("word/plain", ask)
 
 @samples(ROWS, protocol=PROTOCOL, score=top_k(1))
 def test_word(response, k):
@@ -270,8 +270,8 @@ def sandbox():
 """
     )
     text = TRIALS.replace(
-        'Protocol("own/plain", ask)',
-        'Protocol("own/plain", ask, execute=lambda sample, response, trial: '
+        'EvalProtocol("own/plain", ask)',
+        'EvalProtocol("own/plain", ask, execute=lambda sample, response, trial: '
         'int(response.text.partition(":")[2]) < int(sample["prompt"]))',
     )
     text = text.replace("def test_own(sample, response):", "def test_own(execution):")

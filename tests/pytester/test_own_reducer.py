@@ -40,7 +40,7 @@ register_reducer("both", Both)
 """
 BENCHMARK = """
 from conftest import Both
-from ckptbench import FillMask, Protocol, Sample, samples
+from ckptbench import FillMask, EvalProtocol, Sample, samples
 
 ROWS = [Sample(f"s-{i:02}", {"text": f"right {i:02}"}) for i in range(40)]
 
@@ -49,7 +49,7 @@ def ask(sample, asking):
     return FillMask(sample["text"], (0, 1), "x", top=asking.top)
 
 
-@samples(ROWS, protocol=(Protocol("quiz/plain", ask),), score=Both())
+@samples(ROWS, protocol=(EvalProtocol("quiz/plain", ask),), score=Both())
 def test_quiz(response):
     assert response.within(1)
 """

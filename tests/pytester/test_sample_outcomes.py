@@ -283,7 +283,7 @@ def test_two_benchmarks_of_one_module_are_scored_apart(standard: Any) -> None:
     text = (standard.path / "test_bench.py").read_text()
     standard.file(
         "test_bench.py",
-        text + "\n\n@samples(ROWS, protocol=Protocol('again/plain', ask), score=top_k(1))\n"
+        text + "\n\n@samples(ROWS, protocol=EvalProtocol('again/plain', ask), score=top_k(1))\n"
         "def test_again(response, k):\n    assert not response.within(k)\n",
     )
     standard.run()
@@ -340,9 +340,9 @@ def test_a_function_that_does_not_take_the_scores_k_is_a_collection_error(standa
 
 def test_two_functions_cannot_share_a_benchmark_name(pytester: pytest.Pytester) -> None:
     module = """
-        from ckptbench import FillMask, Protocol, Sample, samples, top_k
+        from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
-        ASKED = Protocol("word/plain", lambda sample, how: FillMask(sample["text"], (0, 1), "x"))
+        ASKED = EvalProtocol("word/plain", lambda sample, _: FillMask(sample["text"], (0, 1), "x"))
 
         @samples([Sample("one", {{"text": "{text}"}})], protocol=ASKED, score=top_k(1))
         def test_word(response, k):

@@ -26,7 +26,7 @@ def engine():
     return Writes()
 """
 BENCHMARK = """
-from ckptbench import Generate, Protocol, Sample, pass_at_k, samples
+from ckptbench import Generate, EvalProtocol, Sample, pass_at_k, samples
 
 def ask(sample, how):
     return Generate(sample["prompt"], seed=how.trial, temperature=how.temperature,
@@ -34,7 +34,7 @@ def ask(sample, how):
 
 ROWS = [Sample(f"Own/{i}", {"prompt": str(i)}) for i in range(4)]
 
-@samples(ROWS, protocol=Protocol("own/plain", ask), score=pass_at_k(1, 2, 5))
+@samples(ROWS, protocol=EvalProtocol("own/plain", ask), score=pass_at_k(1, 2, 5))
 def test_own(sample, response):
     # Problem 0 never passes, problem i passes in its first i trials.
     assert int(response.text.partition(":")[2]) < int(sample["prompt"])

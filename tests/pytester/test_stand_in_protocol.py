@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 BENCHMARK = """
-from ckptbench import FillMask, Protocol, Sample, samples, top_k
+from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
 ROWS = [Sample(f"s-{i}", {"text": f"right {i}"}) for i in range(3)]
 
@@ -22,11 +22,11 @@ def solved(sample):
 
 @samples(
     ROWS,
-    protocol=Protocol("word/shots", ask, covers=solved),
+    protocol=EvalProtocol("word/shots", ask, covers=solved),
     on_request=[
-        Protocol("word/more-shots", ask, covers=solved),
-        Protocol("word/bare", ask),
-        Protocol("word/other", ask),
+        EvalProtocol("word/more-shots", ask, covers=solved),
+        EvalProtocol("word/bare", ask),
+        EvalProtocol("word/other", ask),
     ],
     score=top_k(1),
 )

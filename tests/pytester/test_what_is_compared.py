@@ -9,7 +9,7 @@ import pytest
 
 WORDS = [f"right {i:02}" for i in range(40)]
 SECOND = """
-from ckptbench import FillMask, Protocol, Sample, samples, top_k
+from ckptbench import FillMask, EvalProtocol, Sample, samples, top_k
 
 ROWS = [Sample(f"o-{i:02}", {"text": f"right other {i:02}"}) for i in range(20)]
 
@@ -18,7 +18,7 @@ def ask(sample, asking):
     return FillMask(sample["text"], (0, 1), "x", top=asking.top)
 
 
-@samples(ROWS, protocol=(Protocol("other/plain", ask),), score=top_k(1))
+@samples(ROWS, protocol=(EvalProtocol("other/plain", ask),), score=top_k(1))
 def test_other(response, k):
     assert response.within(k)
 """
@@ -241,7 +241,7 @@ def engine():
     return Writes()
 """
 PROGRAMS = """
-from ckptbench import Generate, Protocol, Sample, pass_at_k, samples
+from ckptbench import Generate, EvalProtocol, Sample, pass_at_k, samples
 
 def ask(sample, how):
     return Generate(sample["prompt"], seed=how.trial, temperature=how.temperature,
@@ -249,7 +249,7 @@ def ask(sample, how):
 
 ROWS = [Sample(f"NAME/{i}", {"prompt": str(i)}) for i in range(40)]
 
-@samples(ROWS, protocol=Protocol("NAME/plain", ask), score=pass_at_k(1, 5))
+@samples(ROWS, protocol=EvalProtocol("NAME/plain", ask), score=pass_at_k(1, 5))
 def test_NAME(sample, response):
     assert int(response.text) % 4
 """

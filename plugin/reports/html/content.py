@@ -222,7 +222,7 @@ def flips_remark(embedded: Embedded) -> str:
 
 
 def protocol_rows(results: Sequence[Result]) -> tuple[tuple[str, ...], ...]:
-    """Protocol, whether it is gated, dataset and coverage, each different row once."""
+    """EvalProtocol, whether it is gated, dataset and coverage, each different row once."""
     rows = []
     for summary in _summaries(results):
         for checkpoint in summary.checkpoints:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.api.protocol import Asking
+from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import Generate, Generated, Sample
 from ckptbench.fixtures.datasets.code import (
     codecontests_protocols,
@@ -70,8 +70,8 @@ ALL: Mapping[str, CodeProtocol] = {
 SAMPLES = {"humaneval": FUNCTION, "mbpp": TASK, "codecontests": CONTEST}
 
 
-def asked(name: str, asking: Asking | None = None) -> Generate:
-    request = ALL[name].protocol.ask(SAMPLES[name.partition("/")[0]], asking or Asking())
+def asked(name: str, asking: RequestContext | None = None) -> Generate:
+    request = ALL[name].protocol.ask(SAMPLES[name.partition("/")[0]], asking or RequestContext())
     assert isinstance(request, Generate)
     return request
 
@@ -211,13 +211,13 @@ def test_the_default_strips_the_prompt() -> None:
 
 
 def test_sampling_is_what_the_session_decided() -> None:
-    request = asked("humaneval/raw", Asking(temperature=0.8, top_p=0.95, max_tokens=99))
+    request = asked("humaneval/raw", RequestContext(temperature=0.8, top_p=0.95, max_tokens=99))
     assert (request.temperature, request.top_p, request.max_tokens) == (0.8, 0.95, 99)
 
 
 def test_each_trial_of_each_sample_has_a_seed_of_its_own() -> None:
     seeds = {
-        ALL[name].protocol.ask(sample, Asking(trial=trial, seed=seed)).seed  # type: ignore[union-attr]
+        ALL[name].protocol.ask(sample, RequestContext(trial=trial, seed=seed)).seed  # type: ignore[union-attr]
         for name, sample in (("humaneval/raw", FUNCTION), ("mbpp/alpaca", TASK))
         for trial in range(20)
         for seed in range(3)
@@ -229,7 +229,7 @@ def test_each_trial_of_each_sample_has_a_seed_of_its_own() -> None:
 def test_a_seed_depends_on_nothing_else() -> None:
     assert trial_seed(0, FUNCTION.hash, 3) == trial_seed(0, FUNCTION.hash, 3)
     assert trial_seed(1, "2", 34) != trial_seed(12, "", 34)
-    assert asked("humaneval/raw", Asking(top=5)).seed == asked("humaneval/raw").seed
+    assert asked("humaneval/raw", RequestContext(top=5)).seed == asked("humaneval/raw").seed
 
 
 @pytest.mark.parametrize("name", ["humaneval/raw", "humaneval/strip-newline"])

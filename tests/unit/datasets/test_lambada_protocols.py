@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.api.protocol import Asking, Protocol
+from ckptbench.api.protocol import EvalProtocol, RequestContext
 from ckptbench.api.requests import FillMask, LogLikelihood, Sample
 from ckptbench.fixtures.datasets.lambada_protocols import CHOICE, GREEDY, MLM_WHOLE_WORD, PROTOCOLS
 
@@ -22,20 +22,20 @@ def test_their_names() -> None:
 
 def test_the_last_word_is_scored_with_the_space_before_it() -> None:
     whole = Sample("w-1", {"text": "It rained.\n\nShe had no  umbrella"})
-    request = GREEDY.ask(whole, Asking())
+    request = GREEDY.ask(whole, RequestContext())
     assert request == LogLikelihood("It rained.\n\nShe had no ", " umbrella")
     assert request.context + request.continuation == whole["text"]
 
 
 def test_a_whole_passage_and_a_blank_are_asked_by_different_protocols() -> None:
     whole = Sample("w-1", {"text": "She had no umbrella"})
-    assert [p.way for p in PROTOCOLS if p.covers(whole)] == ["greedy"]
-    assert [p.way for p in PROTOCOLS if p.covers(BOTH)] == ["mlm-whole-word", "choice"]
+    assert [p.variant for p in PROTOCOLS if p.covers(whole)] == ["greedy"]
+    assert [p.variant for p in PROTOCOLS if p.covers(BOTH)] == ["mlm-whole-word", "choice"]
 
 
-@pytest.mark.parametrize("protocol", [MLM_WHOLE_WORD, CHOICE], ids=lambda p: p.way)
-def test_the_blank_is_filled_and_never_an_earlier_appearance(protocol: Protocol) -> None:
-    request = protocol.ask(BOTH, Asking())
+@pytest.mark.parametrize("protocol", [MLM_WHOLE_WORD, CHOICE], ids=lambda p: p.variant)
+def test_the_blank_is_filled_and_never_an_earlier_appearance(protocol: EvalProtocol) -> None:
+    request = protocol.ask(BOTH, RequestContext())
     assert request.text == "우산은 작았다. 비가 와서 우산을 폈다."
     assert request.span == (15, 17)
     assert request.text[slice(*request.span)] == request.word == "우산"
@@ -43,24 +43,24 @@ def test_the_blank_is_filled_and_never_an_earlier_appearance(protocol: Protocol)
 
 @pytest.mark.parametrize("text", ["_은 비를 막는다.", "비를 막는 것은 _", "_"])
 def test_the_blank_may_stand_anywhere(text: str) -> None:
-    request = MLM_WHOLE_WORD.ask(Sample("r", {"text": text, "answer": "우산"}), Asking())
+    request = MLM_WHOLE_WORD.ask(Sample("r", {"text": text, "answer": "우산"}), RequestContext())
     start, end = request.span
     assert request.text[:start] + "_" + request.text[end:] == text
 
 
 def test_whole_word_is_greedy_and_has_one_candidate() -> None:
-    request = MLM_WHOLE_WORD.ask(RAIN, Asking())
+    request = MLM_WHOLE_WORD.ask(RAIN, RequestContext())
     assert (request.masks, request.beam, request.top) == ("word", 1, 1)
     assert request.options == ()
     assert request.keep is None
 
 
 def test_the_candidate_does_not_change_what_whole_word_asks() -> None:
-    assert MLM_WHOLE_WORD.ask(BOTH, Asking()) == MLM_WHOLE_WORD.ask(RAIN, Asking())
+    assert MLM_WHOLE_WORD.ask(BOTH, RequestContext()) == MLM_WHOLE_WORD.ask(RAIN, RequestContext())
 
 
 def test_choice_sets_the_answer_against_the_candidate() -> None:
-    request = CHOICE.ask(BOTH, Asking())
+    request = CHOICE.ask(BOTH, RequestContext())
     assert isinstance(request, FillMask)
     assert request.options == ("우산", "양산")
     assert request.word == "우산"
@@ -98,6 +98,6 @@ def test_a_choice_is_scored_up_to_the_next_white_space(text: str, form: str) -> 
     assert CHOICE.answer(sample) == form
 
 
-@pytest.mark.parametrize("protocol", [MLM_WHOLE_WORD, CHOICE], ids=lambda p: p.way)
-def test_the_likelihood_of_a_masked_word_is_asked_for(protocol: Protocol) -> None:
-    assert protocol.ask(BOTH, Asking()).likelihood
+@pytest.mark.parametrize("protocol", [MLM_WHOLE_WORD, CHOICE], ids=lambda p: p.variant)
+def test_the_likelihood_of_a_masked_word_is_asked_for(protocol: EvalProtocol) -> None:
+    assert protocol.ask(BOTH, RequestContext()).likelihood

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckptbench.api.protocol import Asking, Protocol
+from ckptbench.api.protocol import EvalProtocol, RequestContext
 from ckptbench.api.requests import Failed, Filled, FillMask, Sample, Skipped
 from ckptbench.fixtures.datasets import korean as morphology
 from ckptbench.fixtures.datasets.real_protocols import ORIGIN, PROTOCOLS, SINGLE_MASK, WHOLE_WORD
@@ -38,9 +38,9 @@ def test_their_names() -> None:
     assert [p.name for p in PROTOCOLS] == ["real/whole-word", "real/single-mask", "real/origin"]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.way)
-def test_the_second_mention_is_masked_in_the_whole_text(protocol: Protocol) -> None:
-    request = protocol.ask(SAMPLE, Asking(top=5))
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.variant)
+def test_the_second_mention_is_masked_in_the_whole_text(protocol: EvalProtocol) -> None:
+    request = protocol.ask(SAMPLE, RequestContext(top=5))
     assert request.text == SAMPLE["text"]
     assert request.text[slice(*request.span)] == request.word == "사과"
     assert request.span == (12, 14)
@@ -48,25 +48,25 @@ def test_the_second_mention_is_masked_in_the_whole_text(protocol: Protocol) -> N
 
 @pytest.mark.parametrize(("top", "width"), [(1, 10), (5, 10), (6, 12), (20, 40)])
 def test_whole_word_searches_a_beam_of_twice_k_and_at_least_ten(top: int, width: int) -> None:
-    request = WHOLE_WORD.ask(SAMPLE, Asking(top=top))
+    request = WHOLE_WORD.ask(SAMPLE, RequestContext(top=top))
     assert request.beam == width
     assert request.top >= top
 
 
 def test_whole_word_and_single_mask_keep_the_first_mention_in_the_window() -> None:
-    whole = WHOLE_WORD.ask(SAMPLE, Asking(top=5))
-    single = SINGLE_MASK.ask(SAMPLE, Asking(top=5))
+    whole = WHOLE_WORD.ask(SAMPLE, RequestContext(top=5))
+    single = SINGLE_MASK.ask(SAMPLE, RequestContext(top=5))
     assert (whole.masks, whole.keep) == ("word", (0, 2))
     assert (single.masks, single.keep) == ("single", (0, 2))
     assert whole.window_chars is single.window_chars is None
 
 
 def test_single_mask_keeps_as_many_candidates_as_k() -> None:
-    assert SINGLE_MASK.ask(SAMPLE, Asking(top=30)).top == 30
+    assert SINGLE_MASK.ask(SAMPLE, RequestContext(top=30)).top == 30
 
 
 def test_origin_asks_for_fifty_tokens_in_a_window_of_characters() -> None:
-    assert ORIGIN.ask(SAMPLE, Asking(top=5)) == FillMask(
+    assert ORIGIN.ask(SAMPLE, RequestContext(top=5)) == FillMask(
         text=SAMPLE["text"],
         span=(12, 14),
         word="사과",
@@ -77,8 +77,8 @@ def test_origin_asks_for_fifty_tokens_in_a_window_of_characters() -> None:
     )
 
 
-@pytest.mark.parametrize("protocol", [WHOLE_WORD, SINGLE_MASK], ids=lambda p: p.way)
-def test_the_others_take_the_engines_rank_as_it_is(protocol: Protocol) -> None:
+@pytest.mark.parametrize("protocol", [WHOLE_WORD, SINGLE_MASK], ids=lambda p: p.variant)
+def test_the_others_take_the_engines_rank_as_it_is(protocol: EvalProtocol) -> None:
     response = replace(filled("배", "사과"), rank=2)
     assert protocol.read(SAMPLE, response) is response
 
@@ -86,7 +86,9 @@ def test_the_others_take_the_engines_rank_as_it_is(protocol: Protocol) -> None:
 def test_offsets_that_came_as_lists_make_a_request_that_can_be_a_key() -> None:
     listed = Sample("a", {**SAMPLE.fields, "first": [0, 2], "second": [12, 14]})
     for protocol in PROTOCOLS:
-        assert hash(protocol.ask(listed, Asking())) == hash(protocol.ask(SAMPLE, Asking()))
+        assert hash(protocol.ask(listed, RequestContext())) == hash(
+            protocol.ask(SAMPLE, RequestContext())
+        )
 
 
 def test_origin_passes_over_what_is_no_noun_and_keeps_the_order() -> None:
@@ -154,5 +156,5 @@ def test_whole_word_alone_scores_the_noun_itself() -> None:
     assert [p.name for p in PROTOCOLS if p.answer is not None] == ["real/whole-word"]
     assert WHOLE_WORD.answer is not None
     assert WHOLE_WORD.answer(SAMPLE) == "사과"
-    wanted = {p.name: p.ask(SAMPLE, Asking(top=5)).likelihood for p in PROTOCOLS}
+    wanted = {p.name: p.ask(SAMPLE, RequestContext(top=5)).likelihood for p in PROTOCOLS}
     assert wanted == {"real/whole-word": True, "real/single-mask": False, "real/origin": False}

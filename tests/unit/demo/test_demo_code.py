@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import ckptbench.benchmarks
-from ckptbench.api.protocol import Asking
+from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import Generate, Generated, Sample
 from ckptbench.benchmarks.demo import programs, train_demo_code
 from ckptbench.fixtures.datasets.code import humaneval
@@ -73,7 +73,7 @@ def test_programs_do_what_their_examples_say() -> None:
 
 def answers(problem: Sample, trials: int) -> list[Generated]:
     """What the model writes at temperature 0.8, cut at the protocol's stop strings."""
-    request = STRIP_NEWLINE.protocol.ask(problem, Asking(temperature=0.8))
+    request = STRIP_NEWLINE.protocol.ask(problem, RequestContext(temperature=0.8))
     assert isinstance(request, Generate)
     torch.manual_seed(request.seed % 2**32)
     asked = tokenizer()(request.prompt, return_tensors="pt")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.api.requests import Likelihood, SeveralAnswers
+from ckptbench.api.requests import CompoundResponse, Likelihood
 from ckptbench.fixtures.lm_eval.benchmarks import reducer_of
 from ckptbench.fixtures.lm_eval.gold import gold_bits_per_byte, has_gold, right_requests
 
@@ -32,7 +32,7 @@ def instance(
 
 def bits(task: Any, instances: Sequence[Any]) -> float | None:
     answers = tuple(answer for each in instances for answer in each.answers)
-    return gold_bits_per_byte(task, instances, SeveralAnswers(answers))
+    return gold_bits_per_byte(task, instances, CompoundResponse(answers))
 
 
 def choice_task(gold: Any, *, context: Any = "", **more: Any) -> Any:

@@ -16,12 +16,12 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import (
+    CompoundResponse,
     Generate,
     Generated,
     Likelihood,
     LogLikelihood,
     LogLikelihoodRolling,
-    SeveralAnswers,
 )
 from ckptbench.config.options import OPTIONS, Options
 from ckptbench.fixtures.lm_eval import tasks as loading
@@ -225,7 +225,7 @@ def test_what_a_task_says_of_generating_is_obeyed(folder: Path) -> None:
 def test_each_filter_scores_for_itself(folder: Path) -> None:
     asked = documents(folder, "tiny_return")
     sample = asked.samples()[1]  # divided by 7
-    answers = SeveralAnswers((Generated("    return n // 7\n", 9, "eos"),))
+    answers = CompoundResponse((Generated("    return n // 7\n", 9, "eos"),))
     assert asked.score(sample, answers).values == {
         "exact_match,strict-match": 0.0,
         "exact_match,flexible-extract": 1.0,
@@ -239,7 +239,7 @@ def test_choices_are_scored_with_and_without_their_length(folder: Path) -> None:
     sample = asked.samples()[0]
     choices, target = sample["doc"]["choices"], int(sample["target"])
     long = max(range(3), key=lambda n: len(choices[n]))
-    answers = SeveralAnswers(
+    answers = CompoundResponse(
         tuple(Likelihood(-9.0 if n == long else -8.0 - n / 10, False, 5) for n in range(3))
     )
     found = asked.score(sample, answers).values

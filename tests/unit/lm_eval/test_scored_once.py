@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.api.requests import Generated, SeveralAnswers
+from ckptbench.api.requests import CompoundResponse, Generated
 from ckptbench.fixtures.lm_eval import tasks as loading
 from ckptbench.fixtures.lm_eval.aggregate import Answered, aggregate
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of
@@ -45,7 +45,7 @@ def test_each_filter_of_a_document_is_scored_once(
     samples = list(benchmark.dataset)  # type: ignore[arg-type]
     read = benchmark.protocols[0].read
     rows = [
-        (sample, SeveralAnswers((Generated(f"    return n + {number}", 5, "eos"),)))
+        (sample, CompoundResponse((Generated(f"    return n + {number}", 5, "eos"),)))
         for number, sample in enumerate(samples)
     ]
     for sample, answers in rows:
@@ -54,7 +54,7 @@ def test_each_filter_of_a_document_is_scored_once(
     found = aggregate(loaded, [Answered(task_name, rows)], bootstrap_iters=100)
     assert len(calls) == filters * len(samples)
     # Of answers that no item has read, such as those of another run, they are made now.
-    other = [(s, SeveralAnswers((Generated("    return n", 3, "eos"),))) for s in samples]
+    other = [(s, CompoundResponse((Generated("    return n", 3, "eos"),))) for s in samples]
     aggregate(loaded, [Answered(task_name, other)], bootstrap_iters=100)
     assert len(calls) == 2 * filters * len(samples)
     again = aggregate(loaded, [Answered(task_name, rows)], bootstrap_iters=100)
@@ -68,7 +68,7 @@ def test_two_checkpoints_are_scored_once_each(tmp_path: Path) -> None:
     documents = loaded.documents("tiny_f1")
     samples = documents.samples()
     of_both = [
-        [(s, SeveralAnswers((Generated(f"    return n {sign} 2", 5, "eos"),))) for s in samples]
+        [(s, CompoundResponse((Generated(f"    return n {sign} 2", 5, "eos"),))) for s in samples]
         for sign in "+-"
     ]
     for rows in of_both:

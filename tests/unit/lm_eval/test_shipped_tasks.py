@@ -12,7 +12,7 @@ import pytest
 
 from ckptbench import Generated, Sample
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.api.requests import SeveralAnswers
+from ckptbench.api.requests import CompoundResponse
 from ckptbench.fixtures.lm_eval import tasks as loading
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of
 from ckptbench.fixtures.lm_eval.documents import Documents
@@ -47,7 +47,7 @@ def first_document(name: str) -> tuple[Documents, Sample]:
 
 def scored(documents: Documents, sample: Sample, text: str) -> dict[str, Any]:
     answer = Generated(text, len(text), "stop")
-    return documents.score(sample, SeveralAnswers((answer,))).values
+    return documents.score(sample, CompoundResponse((answer,))).values
 
 
 @pytest.mark.skipif(

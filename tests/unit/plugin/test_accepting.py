@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from ckptbench.api.requests import (
+    CompoundRequest,
+    CompoundResponse,
     Failed,
     Filled,
     Generated,
@@ -18,8 +20,6 @@ from ckptbench.api.requests import (
     LogLikelihood,
     Request,
     Response,
-    Several,
-    SeveralAnswers,
     Skipped,
 )
 from ckptbench.results.store import decode, encode
@@ -36,8 +36,8 @@ PLAIN = [
     Generated("", 0, "eos", null=True),
     Likelihood(-1234.5, False, 7),
     Likelihood(0, True, 1),
-    SeveralAnswers((Likelihood(-1.5, True, 1), Generated("a", 1, "length"))),
-    SeveralAnswers(()),
+    CompoundResponse((Likelihood(-1.5, True, 1), Generated("a", 1, "length"))),
+    CompoundResponse(()),
     Skipped("too_long"),
 ]
 
@@ -64,8 +64,8 @@ def test_what_is_accepted_comes_back_from_the_store_as_it_was(response: Any) -> 
         (lambda x: Filled(("a", "b"), [-0.5, x], 1, 1), "logprobs"),
         (lambda x: Filled(("a",), (-0.5,), 1, 1, answer_logprob=x), "answer_logprob"),
         (lambda x: Generated("a", x, "eos"), "tokens"),
-        (lambda x: SeveralAnswers((Likelihood(-1.0, True, 1), Likelihood(x, True, 1))), "parts"),
-        (lambda x: SeveralAnswers((Generated("a", 1, "eos"), Generated("a", x, "eos"))), "parts"),
+        (lambda x: CompoundResponse((Likelihood(-1.0, True, 1), Likelihood(x, True, 1))), "parts"),
+        (lambda x: CompoundResponse((Generated("a", 1, "eos"), Generated("a", x, "eos"))), "parts"),
     ],
 )
 def test_a_number_that_is_not_finite_is_a_failure_that_names_it(
@@ -100,8 +100,10 @@ class Own:
 
 def test_every_engine_passes_the_check_in_whole_requests_and_in_parts() -> None:
     one, odd = LogLikelihood("", "-1"), LogLikelihood("", "nan")
-    found = dict(answer(Own(), [one, odd, Several((one, odd)), Several((one, one))], 3))
+    found = dict(
+        answer(Own(), [one, odd, CompoundRequest((one, odd)), CompoundRequest((one, one))], 3)
+    )
     assert found[0] == Likelihood(-1.0, True, 1)
     assert isinstance(found[1], Failed)
     assert isinstance(found[2], Failed)
-    assert found[3] == SeveralAnswers((Likelihood(-1.0, True, 1),) * 2)
+    assert found[3] == CompoundResponse((Likelihood(-1.0, True, 1),) * 2)

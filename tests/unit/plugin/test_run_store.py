@@ -16,11 +16,11 @@ import pytest
 
 from ckptbench import (
     CkptbenchError,
+    CompoundResponse,
     Filled,
     FillMask,
     Generated,
     Likelihood,
-    SeveralAnswers,
     Skipped,
 )
 from ckptbench.results.store import (
@@ -83,7 +83,7 @@ def test_a_response_comes_back_as_it_was(response: Filled | Skipped) -> None:
         lambda x: Filled(("a", "b"), (x, -1.0), 2, 1),
         lambda x: Filled(("a",), (-1.0,), 1, 1, answer_logprob=x),
         lambda x: Likelihood(x, False, 2),
-        lambda x: SeveralAnswers((Likelihood(-1.5, True, 1), Likelihood(x, True, 1))),
+        lambda x: CompoundResponse((Likelihood(-1.5, True, 1), Likelihood(x, True, 1))),
     ],
 )
 def test_a_number_that_json_cannot_hold_is_never_written_as_another(
@@ -121,7 +121,7 @@ def test_answers_that_were_null_are_counted_by_group(tmp_path: Path) -> None:
         Generated("", 0, "eos", null=True),
         Generated("", 0, "eos"),
         Generated('"null": true', 3, "eos"),
-        SeveralAnswers((Generated("a", 1, "eos"), Generated("", 0, "eos", null=True))),
+        CompoundResponse((Generated("a", 1, "eos"), Generated("", 0, "eos", null=True))),
         Generated("", 0, "eos", null=True),
     ]
     groups = [0, 0, 0, 1, 1]

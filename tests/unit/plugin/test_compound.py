@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from ckptbench.api.requests import (
+    CompoundRequest,
+    CompoundResponse,
     Failed,
     Likelihood,
     LogLikelihood,
     Request,
     Response,
-    Several,
-    SeveralAnswers,
     Skipped,
 )
 from ckptbench.session import compound as several
@@ -40,8 +40,8 @@ def likely(continuation: str) -> Likelihood:
     return Likelihood(-float(len(continuation)), False, len(continuation))
 
 
-def asked(*continuations: str) -> Several:
-    return Several(tuple(LogLikelihood("", text) for text in continuations))
+def asked(*continuations: str) -> CompoundRequest:
+    return CompoundRequest(tuple(LogLikelihood("", text) for text in continuations))
 
 
 def answers(
@@ -55,9 +55,9 @@ def answers(
 def test_each_gets_its_answers_in_the_order_of_its_parts() -> None:
     found = answers([asked("a", "bb"), LogLikelihood("", "ccc"), asked("dddd")])
     assert found == {
-        0: SeveralAnswers((likely("a"), likely("bb"))),
+        0: CompoundResponse((likely("a"), likely("bb"))),
         1: likely("ccc"),
-        2: SeveralAnswers((likely("dddd"),)),
+        2: CompoundResponse((likely("dddd"),)),
     }
 
 
@@ -86,7 +86,7 @@ def test_a_part_without_an_answer_leaves_the_whole_without_one() -> None:
     failed = Failed("out of memory")
     found = answers([asked("a", "b"), asked("c", "d")], Backwards(b=failed))
     assert found[0] == failed
-    assert found[1] == SeveralAnswers((likely("c"), likely("d")))
+    assert found[1] == CompoundResponse((likely("c"), likely("d")))
 
 
 def test_a_failure_weighs_more_than_a_part_that_is_skipped() -> None:
@@ -98,9 +98,9 @@ def test_a_failure_weighs_more_than_a_part_that_is_skipped() -> None:
 
 
 def test_nothing_asked_is_answered_with_nothing() -> None:
-    assert answers([Several(()), asked("a")]) == {
-        0: SeveralAnswers(()),
-        1: SeveralAnswers((likely("a"),)),
+    assert answers([CompoundRequest(()), asked("a")]) == {
+        0: CompoundResponse(()),
+        1: CompoundResponse((likely("a"),)),
     }
 
 
