@@ -8,7 +8,7 @@ from ckptbench import Sample, pass_at_k, samples
 from ckptbench.config.options import Options
 from ckptbench.fixtures.datasets.code import codecontests, codecontests_protocols
 from ckptbench.fixtures.datasets.code.limit import limited
-from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult
 
 
 def problems(options: Options) -> Sequence[Sample] | None:
@@ -32,6 +32,6 @@ def problems(options: Options) -> Sequence[Sample] | None:
     score=pass_at_k(1, 5, 10, 20),
     limits_itself=True,
 )
-def test_codecontests(execution: Verdict) -> None:
+def test_codecontests(execution: ExecutionResult) -> None:
     """The program passes every test of its problem."""
     assert execution.passed

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ckptbench import Sample, pass_at_k, samples
 from ckptbench.config.options import Options
 from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
-from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult
 
 ASKED = replace(humaneval_protocols.PROTOCOLS[0], name="problems/strip-newline")
 
@@ -19,6 +19,6 @@ def problems(_: Options) -> Sequence[Sample]:
 
 
 @samples(problems, protocol=ASKED, score=pass_at_k(1, 5, 10, 20))
-def test_problems(execution: Verdict) -> None:
+def test_problems(execution: ExecutionResult) -> None:
     """The program passes every test of its problem."""
     assert execution.passed

@@ -140,7 +140,7 @@ def _row(answer: Any, verdict: Any) -> dict[str, Any]:
     return {
         "task_id": answer.sample.id,
         "trial": answer.trial,
-        "verdict": verdict.word,
+        "verdict": verdict.status,
         "reason": verdict.reason,
         "seconds": round(verdict.wall_s, 4),
     }

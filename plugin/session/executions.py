@@ -21,7 +21,7 @@ class Execution(Protocol):
 
     Attributes:
         passed: whether every test held.
-        word: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
+        status: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
             when the sandbox is at fault: that is no verdict on the program.
         reason: one line.
         wall_s: seconds from its start to its verdict.
@@ -31,7 +31,7 @@ class Execution(Protocol):
     def passed(self) -> bool: ...
 
     @property
-    def word(self) -> str: ...
+    def status(self) -> str: ...
 
     @property
     def reason(self) -> str: ...
@@ -68,7 +68,7 @@ class Executions:
         except Exception as error:
             reason = f"the program could not be judged: {type(error).__name__}: {error}"
             raise NoAnswer(Failed(reason)) from error
-        if execution.word == "error":
+        if execution.status == "error":
             raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
         return execution
 

@@ -193,7 +193,7 @@ class SampleItem(pytest.Item):
         outcome = self.group.evaluate(self.sample, arguments, response)
         if execution is None:
             return outcome
-        detail = f"{execution.word}: {execution.reason}" if outcome.status == "missed" else ""
+        detail = f"{execution.status}: {execution.reason}" if outcome.status == "missed" else ""
         return replace(outcome, detail=detail, seconds=round(execution.wall_s, 4))
 
     def arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:

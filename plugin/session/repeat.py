@@ -95,7 +95,7 @@ def _flips(
     for item, response, program in zip(items, read, programs, strict=True):
         try:
             execution: Execution | None = program.result() if program is not None else None
-            if execution is not None and execution.word == "error":
+            if execution is not None and execution.status == "error":
                 raise RuntimeError(execution.reason)
             now = group.evaluate(item.sample, item.arguments(response, execution), response)
         except Exception as error:

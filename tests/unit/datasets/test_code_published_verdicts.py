@@ -159,7 +159,7 @@ def test_accepted_programs_fail_for_a_known_reason(data: Path) -> None:
     with Sandbox() as usual:
         verdicts = dict(usual.judge(first))
     words = {
-        "_".join(name.partition("/")[2].split("_")[:2]): verdict.word
+        "_".join(name.partition("/")[2].split("_")[:2]): verdict.status
         for name, verdict in verdicts.items()
         if not verdict.passed
     }
