@@ -15,9 +15,9 @@ from pathlib import Path
 
 from .._util.atomic import atomic_write_text, atomic_writer
 from ..readers.run import read_summary
-from ..reports.lm_eval_format import united
-from ..reports.run_files import read_official, write_reports
+from ..reports.run_files import write_reports
 from ..results.layout import safe_name
+from ..results.lm_eval_format import read_official, united
 from ..results.store import PARTS
 from ..results.summary import CheckpointResult, Summary
 

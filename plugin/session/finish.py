@@ -18,10 +18,10 @@ from ..gate.verdict import Gate
 from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.lacking import lacking_note
-from ..reports.lm_eval_format import task_results
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
 from ..results.layout import safe_name
+from ..results.lm_eval_format import task_results
 from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import write_files

@@ -16,16 +16,15 @@ import pytest
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import Filled
 from ckptbench.reports.json_report import json_report_part
-from ckptbench.reports.lm_eval_format import task_results
 from ckptbench.reports.run_files import (
     eval_results,
-    read_official,
     sample_line,
     write_reports,
     write_samples,
 )
 from ckptbench.results.as_json import as_json, one_line
 from ckptbench.results.layout import safe_name
+from ckptbench.results.lm_eval_format import read_official, task_results
 from ckptbench.results.store import PlannedItem, encode
 from ckptbench.results.summary import CompositeResult, Coverage, Summary
 

@@ -5,13 +5,16 @@ Tools that read lm-eval's files read these. What lm-eval has no place for stands
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from .._util.jsonio import JSON
-from ..results.as_json import as_json
-from ..results.summary import BenchmarkResult, CheckpointResult, Summary
+from .as_json import as_json
+from .layout import safe_name
+from .summary import BenchmarkResult, CheckpointResult, Summary
 
 # Parts of lm-eval's result that are kept by task.
 _BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples", "task_hashes")
@@ -71,6 +74,45 @@ def _theirs(official: Mapping[str, Any], name: str) -> dict[str, JSON]:
     found |= {part: as_json(of_members(part)) for part in _BY_TASK}
     if samples := of_members("samples"):
         found["samples"] = as_json(samples)
+    return found
+
+
+def results_file(checkpoint: CheckpointResult, benchmark: str, *, alone: bool) -> str:
+    """Name of a benchmark's result file; it has the checkpoint's unless the run has no other."""
+    owner = "" if alone else f"{safe_name(checkpoint.name)}_"
+    return f"{owner}{safe_name(benchmark)}_results.json"
+
+
+def read_results_file(path: Path) -> dict[str, Any]:
+    """The object that a result file holds; an empty one when it is missing or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    whole = isinstance(content, dict) and isinstance(content.get("ckptbench"), dict)
+    return content if whole else {}
+
+
+def read_official(folder: Path, summary: Summary) -> dict[str, dict[str, dict[str, Any]]]:
+    """What lm-eval made of a run, by checkpoint and name of the task or group.
+
+    It is read from the run's result files. One that is missing or damaged, or that does not hold
+    the very results of the summary, says nothing: it may be of an earlier session of the run.
+
+    Args:
+        summary: of the run, as `summary.json` has it.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    alone = len(summary.checkpoints) == 1
+    for checkpoint in summary.checkpoints:
+        for benchmark in checkpoint.benchmark_names:
+            content = read_results_file(folder / results_file(checkpoint, benchmark, alone=alone))
+            official = of_lm_eval(content)
+            if official is None:
+                continue
+            expected = task_results(summary, checkpoint, benchmark, official)
+            if content["ckptbench"] == expected["ckptbench"]:
+                found.setdefault(checkpoint.name, {})[benchmark] = official
     return found
 
 
