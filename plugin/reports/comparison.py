@@ -13,6 +13,7 @@ from ..gate import units
 from ..gate.verdict import SEVERITY, Verdict
 from ..results.as_json import as_json
 from ..results.measurement import Measurement
+from .rows import MetricRow
 
 FORMAT = "ckptbench.comparison/1"
 _HEADER = ("metric", "before", "after", "diff", "relative", "se", "p worse, Holm", "n", "verdict")
@@ -52,7 +53,7 @@ def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
     yield f"after: {inline(described(compared.after))}"
     yield ""
     rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]
-    yield from markdown_table([("task", *_HEADER), *rows], left=2)
+    yield from markdown_table([list(map(inline, r)) for r in [("task", *_HEADER), *rows]], left=2)
     yield ""
     yield from (f"- {inline(line)}" for line in _conclusions(compared))
     for task in compared.tasks:
@@ -99,39 +100,37 @@ def _side(measurement: Measurement) -> dict[str, JSON]:
 
 
 def _verdict(verdict: Verdict) -> dict[str, JSON]:
-    held: dict[str, JSON] = as_json(verdict)
-    figures = verdict.comparison
-    held["relative"] = as_json(_relative(figures.baseline, figures.difference)) if figures else None
-    return held
+    found: dict[str, JSON] = as_json(verdict)
+    known = verdict.comparison
+    found["relative"] = as_json(_relative(known.baseline, known.difference)) if known else None
+    return found
 
 
 def _rows(compared: SideBySide) -> Iterator[tuple[Task | None, Sequence[str]]]:
     for task in compared.tasks:
         for verdict in task.verdicts:
-            shown = verdict.gated or not task.gated
-            word = verdict.word if shown else f"{verdict.word} (not gated)"
-            yield task, _cells(verdict, word)
+            gated = verdict.gated or not task.gated
+            yield task, _cells(MetricRow(verdict.metric, None, verdict, gated))
     if compared.composite is not None:
-        yield None, _cells(compared.composite, compared.composite.word)
+        yield None, _cells(MetricRow(compared.composite.metric, None, compared.composite))
     if compared.average is not None:
         yield None, _average_cells(compared.average)
 
 
-def _cells(verdict: Verdict, word: str) -> tuple[str, ...]:
-    figures = verdict.comparison
+def _cells(row: MetricRow) -> tuple[str, ...]:
+    figures = row.comparison
     if figures is None:
-        return (verdict.metric, *("",) * (len(_HEADER) - 2), word)
-    arrow = "" if figures.higher_is_better else f" {units.LESS_IS_BETTER}"
+        return (row.metric, *("",) * (len(_HEADER) - 2), row.verdict_label)
     return (
-        f"{verdict.metric}{arrow}",
-        units.value(figures.baseline, figures.unit),
+        row.label,
+        row.baseline,
         units.value(figures.current, figures.unit),
-        units.points(figures.difference, figures.unit),
+        row.difference,
         _percent_change(figures.baseline, figures.difference),
         units.size(figures.standard_error, figures.unit).removesuffix(" pp"),
-        _p(verdict),
+        row.p,
         words.count(figures.n) if figures.n else words.MISSING,
-        word,
+        row.verdict_label,
     )
 
 
@@ -155,13 +154,6 @@ def _title(task: Task) -> str:
     return name if task.gated else f"{name} (shown beside it, not gated)"
 
 
-def _p(verdict: Verdict) -> str:
-    if verdict.p_adjusted is None:
-        return words.MISSING
-    p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
-    return f"{p} (better)" if verdict.word == "improved" else p
-
-
 def _relative(before: float, difference: float) -> float | None:
     return difference / before if before else None
 
@@ -177,8 +169,8 @@ def _conclusions(compared: SideBySide) -> Iterator[str]:
         for task in compared.tasks:
             for verdict in task.verdicts:
                 if verdict.word == word and task.gated and verdict.gated:
-                    place = task.protocol or task.benchmark
-                    named = "" if verdict.metric.startswith(place) else f"{place} "
+                    name = task.protocol or task.benchmark
+                    named = "" if verdict.metric.startswith(name) else f"{name} "
                     remark = f"; {verdict.remark}" if verdict.remark else ""
                     yield f"{word}: {named}{verdict.metric}: {verdict.detail}{remark}"
     yield from (f"missing: {v.metric}: {v.detail}" for v in compared.missing)

@@ -15,7 +15,7 @@ from ..analysis.conclusions import Conclusions, RunConclusions
 from ..readers.result import Result, SampleRow
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import BenchmarkResult
-from .overview import Row, checkpoint_label, overview
+from .overview import CheckpointRow, checkpoint_label, overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _plans(results: Sequence[Result], conclusions: Conclusions) -> Iterator[_Pla
 
 
 def _against_baseline(
-    source: Result, row: Row, benchmark: BenchmarkResult, reference: str
+    source: Result, row: CheckpointRow, benchmark: BenchmarkResult, reference: str
 ) -> _Plan:
     return _Plan(
         source,

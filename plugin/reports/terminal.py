@@ -6,22 +6,33 @@ for text, markup in terminal_lines(summary, columns):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._util import text as words
+from .._util.tables import aligned
 from ..gate import units
 from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude
-from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
+from .rows import (
+    BASELINE,
+    SCORE,
+    VERDICT,
+    Columns,
+    MetricRow,
+    benchmark_remarks,
+    benchmark_rows,
+    composite_row,
+    doubts,
+    missing_rows,
+)
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
 
 FLIPS_SHOWN = 5
-ERRORS_SHOWN = 3
 
 
 class Line(NamedTuple):
@@ -40,30 +51,7 @@ _BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED, "plain": _PLAIN}
 _BY_VERDICT: Mapping[str, Mapping[str, bool]] = {
     word: _BY_LEVEL[facts.level] for word, facts in WORDS.items()
 }
-
-
-class _Column(NamedTuple):
-    field: str
-    title: str
-    right: bool = True
-    gap: int = 2
-
-
-_SCORE = (
-    _Column("label", "metric", right=False),
-    _Column("score", "score"),
-    _Column("n", "n"),
-    _Column("interval", "95% interval"),
-)
-# An interval stands one space from its number: together they read as one thing.
-_BASELINE = (
-    _Column("baseline", "baseline"),
-    _Column("difference", "diff"),
-    _Column("difference_interval", "95% interval", gap=1),
-    _Column("mde", "MDE"),
-    _Column("p", "p worse, Holm"),
-)
-_VERDICT = (_Column("verdict_label", "verdict", right=False),)
+_BY_KIND = {"error": _RED, "noise": _PLAIN, "note": _YELLOW, **_BY_VERDICT}
 
 
 def terminal_lines(
@@ -91,7 +79,7 @@ def terminal_lines(
     for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
-    if any(row.falls for c in shown for row in _rows(c)):
+    if any(row.less_is_better for c in shown for row in _rows(c)):
         lines.append(Line(f"{units.LESS_IS_BETTER}: less is better"))
     if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
         lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
@@ -108,11 +96,8 @@ def _together(
     """The table of the checkpoints and what is concluded of them."""
     from .terminal_sweep import curve_lines
 
-    several = summary.checkpoints
-    asked, reused = sum(c.asked for c in several), sum(c.reused for c in several)
-    seconds = sum(c.seconds for c in several)
-    answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
-    yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
+    answering = phrases.answering(*summary.checkpoints)
+    yield Line(f"{len(summary.checkpoints)} checkpoints: {answering}; -v shows each", _BOLD)
     yield from map(Line, curve_lines(conclusions, columns=columns, verbose=verbose))
     yield from map(Line, phrases.noise_floors_together(summary))
 
@@ -131,26 +116,26 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
     if checkpoint.baseline:
         yield Line(f"baseline: {checkpoint.baseline}")
     table = _Table(_rows(checkpoint), columns)
-    yield from table.header()
+    yield table.header
     for result in checkpoint.benchmarks:
         yield Line(result.protocol + ("" if result.primary else " (shown beside it, not gated)"))
         for row in benchmark_rows(result):
-            yield from table.row(row)
+            yield from table.next_row(row)
         yield from _remarks(result)
         yield from _flips(summary, result)
     if checkpoint.missing:
         yield Line("in the baseline only")
         for row in missing_rows(checkpoint):
-            yield from table.row(row)
+            yield from table.next_row(row)
         for verdict, sentence in doubts(missing_rows(checkpoint)):
             yield Line(f"  {sentence}", _BY_VERDICT[verdict])
     if checkpoint.composite is not None:
         composite = checkpoint.composite
         yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
-        yield from table.row(composite_row(composite))
+        yield from table.next_row(composite_row(composite))
 
 
-def _rows(checkpoint: CheckpointResult) -> list[Row]:
+def _rows(checkpoint: CheckpointResult) -> list[MetricRow]:
     rows = [row for result in checkpoint.benchmarks for row in benchmark_rows(result)]
     rows += missing_rows(checkpoint)
     return rows + ([composite_row(checkpoint.composite)] if checkpoint.composite else [])
@@ -159,15 +144,10 @@ def _rows(checkpoint: CheckpointResult) -> list[Row]:
 def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     facts = result.coverage
     yield Line(f"  coverage: {phrases.coverage(facts)}", _PLAIN if facts.complete else _RED)
-    for error in result.errors[:ERRORS_SHOWN]:
-        yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
-    yield from (
-        Line(f"  {told}") for told in (phrases.noise(result), phrases.noise_floor(result)) if told
-    )
-    for note in phrases.comparison_notes(result):
-        yield Line(f"  {note}", _YELLOW)
-    for verdict, sentence in doubts(benchmark_rows(result)):
-        yield Line(f"  {sentence}", _BY_VERDICT[verdict])
+    for kind, sentence in benchmark_remarks(result):
+        if kind != "remark":  # those stand below their rows
+            indent = "    " if kind == "error" else "  "
+            yield Line(indent + sentence, _BY_KIND[kind])
 
 
 def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
@@ -184,24 +164,19 @@ def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
 class _Table:
     """One alignment for all rows of a checkpoint, whatever stands between them."""
 
-    def __init__(self, rows: Sequence[Row], columns: int) -> None:
-        compared = any(row.verdict for row in rows)
-        whole = (*_SCORE, *(_BASELINE if compared else ()), *(_VERDICT if compared else ()))
-        fits = self._width(whole, rows) <= columns
-        self._split = compared and not fits
-        self._columns = (*_SCORE, *_VERDICT) if self._split else whole
-        self._widths = self._measured(self._columns, rows)
+    def __init__(self, rows: Sequence[MetricRow], columns: int) -> None:
+        compared = any(row.word for row in rows)
+        lines = self._aligned((*SCORE, *BASELINE, *VERDICT) if compared else SCORE, rows)
+        self._split = compared and max(map(words.width, lines)) > columns
+        self._lines = iter(self._aligned((*SCORE, *VERDICT), rows) if self._split else lines)
+        self.header = Line(next(self._lines))
 
-    def header(self) -> Iterator[Line]:
-        yield Line(self._joined(column.title for column in self._columns))
-
-    def row(self, row: Row) -> Iterator[Line]:
-        markup = _BY_VERDICT.get(row.verdict, _PLAIN) if row.gated else _PLAIN
-        yield Line(self._joined(getattr(row, column.field) for column in self._columns), markup)
+    def next_row(self, row: MetricRow) -> Iterator[Line]:
+        """The lines of the next of the rows."""
+        markup = _BY_VERDICT.get(row.word, _PLAIN) if row.gated else _PLAIN
+        yield Line(next(self._lines), markup)
         if self._split and row.baseline:
-            compared = f"    baseline {row.baseline}, diff {row.difference}"
-            if row.difference_interval != words.MISSING:
-                compared += f" {row.difference_interval}"
+            compared = f"    baseline {row.baseline}, diff {row.change}"
             if row.mde != words.MISSING:
                 compared += f", MDE {row.mde}"
             if row.p_sentence:
@@ -210,19 +185,9 @@ class _Table:
         if row.remark:
             yield Line(f"    {row.remark}", _YELLOW)
 
-    def _joined(self, cells: Iterable[str]) -> str:
-        text = ""
-        for column, cell, wide in zip(self._columns, cells, self._widths, strict=True):
-            text += " " * column.gap + words.padded(cell, wide, right=column.right)
-        return text.rstrip()
-
     @staticmethod
-    def _measured(columns: Sequence[_Column], rows: Sequence[Row]) -> list[int]:
-        return [
-            max(words.width(text) for text in (c.title, *(getattr(row, c.field) for row in rows)))
-            for c in columns
-        ]
-
-    @classmethod
-    def _width(cls, columns: Sequence[_Column], rows: Sequence[Row]) -> int:
-        return sum(cls._measured(columns, rows)) + sum(column.gap for column in columns)
+    def _aligned(columns: Columns, rows: Sequence[MetricRow]) -> list[str]:
+        cells = [[title for title, _ in columns], *(row.cells(columns) for row in rows)]
+        # An interval stands one space from its number: together they read as one thing.
+        tight = [index for index, (_, name) in enumerate(columns) if name == "difference_interval"]
+        return list(aligned(cells, words_last=columns[-1:] == VERDICT, tight=tight))

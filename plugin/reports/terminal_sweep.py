@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from .._util import text as words
 from .._util.tables import aligned
-from ..analysis.conclusions import Conclusions, Noise, RunConclusions
+from ..analysis.conclusions import Conclusions, RunConclusions
 from ..analysis.order import epoch_key
-from ..gate import units
 from ..results.measurement import Measurement
-from ..scores.score import Score
-from .noise_table import NOISE_LEGEND, by_signal, noise_rows
-from .overview import headline_metrics
+from .overview import NOISE_LEGEND, by_signal, headline_metrics, metric_cells, noise_rows
+from .rows import MetricRow
 
 _BEST = "*"
 _RECOMMENDED = "recommended"
@@ -101,28 +99,24 @@ def _rows(
     Args:
         intervals: how many of the metrics, from the first, have a column for theirs; None for all.
     """
-    best = {each.metric: each.best for each in run.best}
-    several = len(run.measurements) > 1
-    header = ["checkpoint", _place_title(run.measurements)]
-    for place, metric in enumerate(metrics):
+    header = ["checkpoint", _position_title(run.measurements)]
+    for index, metric in enumerate(metrics):
         header.append(_titled(metric, run.measurements))
-        header += ["95% interval"] if intervals is None or place < intervals else []
+        header += ["95% interval"] if intervals is None or index < intervals else []
     rows = [[*header, ""]]
     for measurement in run.measurements:
-        row = [measurement.name, _place(measurement)]
-        for place, metric in enumerate(metrics):
-            score = measurement.score(metric)
-            marked = several and best.get(metric) == measurement.name
-            row.append(_value(score) + (_BEST if marked else " "))
-            row += [_interval(score)] if intervals is None or place < intervals else []
+        row = [measurement.name, _position(measurement)]
+        for index, cell in enumerate(metric_cells(run, measurement, metrics)):
+            row.append(cell.value + (_BEST if cell.best else " "))
+            if intervals is None or index < intervals:
+                row.append("" if cell.interval == words.MISSING else cell.interval)
         rows.append([*row, _RECOMMENDED if run.recommended == measurement.name else ""])
     return rows
 
 
 def _titled(metric: str, measurements: Sequence[Measurement]) -> str:
-    scores = [each.score(metric) for each in measurements]
-    less = any(score is not None and score.higher_is_better is False for score in scores)
-    return f"{metric} {units.LESS_IS_BETTER}" if less else metric
+    rows = [MetricRow(metric, each.score(metric)) for each in measurements]
+    return next((row.label for row in rows if row.less_is_better), metric)
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
@@ -132,13 +126,11 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
     if all(each.step is None for each in run.noise) and not short:
         yield f"  step-to-step noise is not known: {run.noise[0].reason}"
         return
-    order = by_signal(run, [each.metric for each in run.noise])
-    named: dict[str, Noise] = {each.metric: each for each in run.noise}
-    chosen = [named[metric] for metric in order]
-    shown = chosen[:_METRICS_LISTED] if short else chosen
-    yield from aligned(noise_rows(run, shown), left=2)
-    if len(shown) < len(chosen):
-        yield f"  {words.counted(len(chosen) - len(shown), 'more metric')}: -v shows each"
+    rows = noise_rows(run, run.noise)
+    shown = rows[: 1 + _METRICS_LISTED] if short else rows
+    yield from aligned(shown, left=2)
+    if len(shown) < len(rows):
+        yield f"  {words.counted(len(rows) - len(shown), 'more metric')}: -v shows each"
 
 
 def mismatch_lines(conclusions: Conclusions) -> Iterator[str]:
@@ -157,27 +149,15 @@ def mismatch_lines(conclusions: Conclusions) -> Iterator[str]:
     yield ""
 
 
-def _place_title(measurements: Sequence[Measurement]) -> str:
+def _position_title(measurements: Sequence[Measurement]) -> str:
     return "epoch" if any(m.epoch is not None for m in measurements) else "step"
 
 
-def _place(measurement: Measurement) -> str:
+def _position(measurement: Measurement) -> str:
     epoch = epoch_key(measurement)
     if epoch is not None:
         return f"{epoch:g}"
     return "" if measurement.step is None else words.count(measurement.step)
-
-
-def _value(score: Score | None) -> str:
-    if score is None or score.value is None:
-        return words.MISSING
-    return units.value(score.value, score.unit)
-
-
-def _interval(score: Score | None) -> str:
-    if score is None or score.interval is None:
-        return ""
-    return units.value_interval(score.interval, score.unit)
 
 
 def _incomplete(measurements: Sequence[Measurement]) -> Iterator[str]:

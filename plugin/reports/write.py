@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, nearest
+from ..analysis.conclude import conclude
 from ..analysis.conclusions import Conclusions
+from ..readers.detect import read
 from ..readers.result import Result
 
+if TYPE_CHECKING:
+    from .plots.figures import Drawing
+
 Writer = Callable[[Sequence[Result], Conclusions, Path], tuple[Path, ...]]
+
+
+def concluded(
+    folder: Path, *, alpha: float, tolerance: Mapping[str, float], seed: int
+) -> tuple[Result, Conclusions]:
+    """A run's results, read back from its folder, and what they allow to conclude.
+
+    So a report at the end of a run is what `ckptbench report` makes of the same folder later.
+
+    Raises:
+        CkptbenchError: a file of the run cannot be read.
+    """
+    result = read(folder)
+    return result, conclude(result.measurements, alpha=alpha, tolerance=tolerance, seed=seed)
 
 
 def write_report(
@@ -49,10 +69,11 @@ def write_report(
 
 def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
     from .html import html_report
+    from .plots.figures import write_drawings
 
-    path = folder / "report.html"
-    atomic_write_text(path, html_report(results, conclusions))
-    return (path, *_plots(results, conclusions, folder))
+    path, drawn = folder / "report.html", _drawn(results, conclusions)
+    atomic_write_text(path, html_report(results, conclusions, drawn))
+    return (path, *write_drawings(folder / "plots", drawn))
 
 
 def _markdown(
@@ -66,12 +87,16 @@ def _markdown(
 
 
 def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .overview import overview
-    from .plots.figures import write_plots
-    from .plots.series import bar_charts, curve_charts
+    from .plots.figures import write_drawings
 
-    bars = bar_charts(overview(results, conclusions), conclusions)
-    return write_plots(folder / "plots", curve_charts(conclusions), bars)
+    return write_drawings(folder / "plots", _drawn(results, conclusions))
+
+
+def _drawn(results: Sequence[Result], conclusions: Conclusions) -> tuple[Drawing, ...]:
+    from .plots.figures import drawings
+    from .plots.series import charts
+
+    return drawings(*charts(results, conclusions))
 
 
 WRITERS: Mapping[str, Writer] = {"html": _html, "md": _markdown, "plots": _plots}

@@ -17,7 +17,7 @@ from ..gate.decide import fails
 from ..gate.verdict import Gate
 from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
-from ..reports.lacking import lacking_note
+from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
 from ..results.layout import safe_name
@@ -129,15 +129,15 @@ def _report(bench: BenchSession, summary: Summary) -> Summary:
     if summary.exit_status not in (0, 1):
         note = f"no report of an interrupted run was written: {later}"
         return replace(summary, notes=(*summary.notes, note)) if options.report else summary
-    from ..reports import write_sweep as report
+    from ..reports.write import concluded, write_report
 
     try:
-        result, conclusions = report.concluded(
+        result, conclusions = concluded(
             bench.run_folder, alpha=options.alpha, tolerance=options.tolerance, seed=options.seed
         )
         bench.conclusions = conclusions if several else None
         if options.report:
-            bench.reports = report.write(result, conclusions, bench.run_folder, options.report)
+            bench.reports = write_report([result], conclusions, bench.run_folder, options.report)
         return summary
     except Exception as error:
         why = str(error).partition("\n")[0]
@@ -186,7 +186,7 @@ def _given(bench: BenchSession) -> dict[str, Given]:
 
 def _notes(bench: BenchSession) -> tuple[str, ...]:
     missed = (each.reason for each in bench.outcomes.by_nodeid.values() if each.status == "missed")
-    lack = lacking_note(missed)
+    lack = missing_packages_note(missed)
     return (*bench.notes, lack) if lack else bench.notes
 
 

@@ -275,7 +275,7 @@ def told_scores(summary: Summary) -> list[str]:
         ]
         if checkpoint.composite is not None:
             rows.append(composite_row(checkpoint.composite))
-        told = [" ".join(filter(None, (r.metric, r.score, r.verdict))) for r in rows]
+        told = [" ".join(filter(None, (r.metric, r.value, r.word))) for r in rows]
         doubt = "" if summary.complete else ", incomplete"
         lines.append(f"{checkpoint.name}: {', '.join(told)}{doubt} ({summary.seconds:.0f} s)")
     return lines

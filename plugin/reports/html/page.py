@@ -12,29 +12,39 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from ..._util import text as words
 from ..._util.errors import CkptbenchError
 from ...analysis.conclusions import Conclusions
 from ...readers.result import Result
 from ..flips import flip_groups
-from ..noise_table import NOISE_LEGEND
-from ..overview import overview
+from ..overview import NOISE_LEGEND, overview
+from ..plots.figures import Drawing, drawings
+from ..plots.series import charts
 from . import content
 from .flips_json import ROWS, embedded_flips, script_json
 
 SHOWN_FIRST = 6  # sentences, and tables of differences, that are not folded
 
 
-def html_report(results: Sequence[Result], conclusions: Conclusions) -> str:
+def html_report(
+    results: Sequence[Result],
+    conclusions: Conclusions,
+    drawn: Sequence[Drawing] | None = None,
+) -> str:
     """The whole page.
 
+    Args:
+        drawn: the charts, as they stand in the plot files; None to draw them.
+
     Raises:
-        CkptbenchError: jinja2 is not installed.
+        CkptbenchError: jinja2 or matplotlib is not installed.
     """
     template = _template()
     table = overview(results, conclusions)
+    if drawn is None:
+        drawn = drawings(*charts(results, conclusions))
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
-    facts, rows = content.score_rows(table)
     composites = [(row.measurement.composite, row.measurement.weights) for row in table.rows]
     weights = next((how for made, how in composites if made and made.metric in table.metrics), {})
     page: str = template.render(
@@ -47,23 +57,21 @@ def html_report(results: Sequence[Result], conclusions: Conclusions) -> str:
         banners=content.banners(results),
         sentences=conclusions.sentences,
         runs=[(run.run, content.run_details(run)) for run in conclusions.runs],
-        facts=facts,
-        metrics=table.metrics,
-        rows=rows,
-        compared=table.compared,
+        facts=content.fact_columns(table.rows),
+        table=table,
         weights=weights,
-        curves=content.curve_figures(conclusions),
-        noise=content.noise_tables(conclusions),
+        curves=content.curve_figures(drawn),
+        noise=list(content.noise_tables(conclusions)),
         noise_legend=NOISE_LEGEND,
-        bars=content.bar_figures(table, conclusions),
-        pairs=content.compared_runs(conclusions),
-        mismatches=conclusions.mismatches,
+        bars=content.bar_figures(drawn),
+        pairs=content.run_pairs(conclusions),
+        mismatches=content.mismatches(conclusions),
         flips=flips,
         flips_json=script_json(flips.data),
         flips_remark=content.flips_remark(flips),
         protocols=content.protocol_rows(results),
         checkpoints=content.checkpoint_rows(table),
-        environments=content.environments(results),
+        environments=list(content.environments(results)),
         notes=content.notes(results, conclusions),
     )
     return page
@@ -83,14 +91,11 @@ def _template() -> Any:
             where="report html",
             remedy="Install it with: pip install 'ckptbench[report]'",
         ) from error
-    from ..._util import text as words
-
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["percent"] = words.percent
-    environment.filters["count"] = words.count
-    environment.globals.update(formula=words.formula, zip=zip)
+    environment.filters.update(count=words.count, number=content.number, remark=content.remark)
+    environment.globals.update(formula=words.formula, zip=zip, level_words=content.LEVEL_WORDS)
     return environment.from_string(_resource("page.html.j2"))
 
 
