@@ -74,7 +74,7 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
     noise = (note for summary in summaries for note in phrases.noise_notes(summary))
     yield from (f"- {inline(note)}\n" for note in (*conclusions.notes, *noise))
     for group in flip_groups(results, conclusions, 2 * FLIPS_SHOWN * max(1, len(table.rows))):
-        if group.lost or group.won:
+        if group.regressions or group.improvements:
             yield _folded(group)
 
 
@@ -149,8 +149,8 @@ def _details(heading: str, lines: Iterable[str], end: str) -> str:
 
 def _folded(group: FlipGroup) -> str:
     """A group's flips behind a line that opens them, those of each change up to a number."""
-    heading = f"{group.checkpoint}, {group.protocol}: {words.count(group.lost)} lost, "
-    heading += f"{words.count(group.won)} won at {group.metric} against {group.reference}"
+    heading = f"{group.checkpoint}, {group.protocol}: {words.count(group.regressions)} lost, "
+    heading += f"{words.count(group.improvements)} won at {group.metric} against {group.reference}"
     if group.missing:
         missing = f"Without texts: {inline(group.missing)}"
         return _details(inline(heading), [missing], "\n</details>\n")
@@ -159,7 +159,7 @@ def _folded(group: FlipGroup) -> str:
         flips = [flip for flip in group.samples if flip.change == change]
         rows += map(_flip_cells, flips[:FLIPS_SHOWN])
     lines = list(markdown_table(rows, left=4))
-    if rest := group.lost + group.won - len(rows) + 1:
+    if rest := group.regressions + group.improvements - len(rows) + 1:
         lines.append(f"\n{words.count(rest)} more stand in summary.json and the sample files.")
     return _details(inline(heading), lines, "\n</details>\n")
 

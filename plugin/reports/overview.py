@@ -129,7 +129,8 @@ def noise_rows(run: RunConclusions, noise: Iterable[Noise]) -> list[tuple[str, .
     """Metrics with their best and their noise beside their range, by signal; the header first."""
     best = {each.metric: each.best for each in run.best}
     known = {each.metric: each for each in noise}
-    rows = [("metric", "best", "range", "step noise", "sampling error", "SNR")]
+    rows: list[tuple[str, ...]] = []
+    rows.append(("metric", "best", "range", "step noise", "sampling error", "SNR"))
     for each in map(known.__getitem__, by_signal(run, list(known))):
         sizes = (units.size(value, each.unit) for value in (each.span, each.step, each.sampling))
         ratio = each.signal_to_noise

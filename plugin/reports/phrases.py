@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from .._util.jsonio import Scalar
-from .._util.text import _hundredfold, count, counted, listed, number, percent
+from .._util.text import count, counted, listed, number, percent
+from ..gate import units
 from ..results.summary import BenchmarkResult, CheckpointResult, Coverage, Summary
 
 _NO_MODULE = re.compile(r"ModuleNotFoundError[^:]*: No module named '([^'.]+)")
@@ -94,7 +95,7 @@ def noise(result: BenchmarkResult) -> str:
     share = shares.get(found.metric, True)
 
     def error(value: float) -> str:
-        return f"{_hundredfold(value):.2f} pp" if share else number(value)
+        return units.size(value) if share else number(value)
 
     most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
     return (

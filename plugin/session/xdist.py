@@ -103,9 +103,9 @@ class Controller:
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         """Add the scores and verdicts to a pytest-json-report file."""
         if self._bench.summary is not None:
-            from ..reports.json_report import json_report_part
+            from ..results.as_json import summary_as_json
 
-            json_report["ckptbench"] = json_report_part(self._bench.summary)
+            json_report["ckptbench"] = summary_as_json(self._bench.summary)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:

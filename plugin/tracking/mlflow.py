@@ -241,7 +241,7 @@ class _Sender:
         for kind, values in batches.items():
             for start in range(0, len(values), _AT_ONCE[kind]):
                 part = values[start : start + _AT_ONCE[kind]]
-                self._client.log_batch(number, **{kind: part})
+                self._client.log_batch(number, **{kind: part})  # type: ignore[arg-type]
         if any(files.iterdir()):
             self._client.log_artifacts(number, str(files))
         self._client.set_terminated(number, "FINISHED" if record.complete else "FAILED", ended_ms)

@@ -84,8 +84,7 @@ def curve_figures(drawn: Sequence[Drawing]) -> tuple[Figure, ...]:
 
 def _curves(drawing: Drawing, chart: CurveChart) -> Figure:
     several = len(chart.curves) > 1
-    rows = [("checkpoint", chart.axis, "score", "95% interval")]
-    rows += [
+    rows = [
         (
             f"{curve.run}/{point.name}" if several and curve.run else point.name,
             number(point.x),
@@ -95,7 +94,8 @@ def _curves(drawing: Drawing, chart: CurveChart) -> Figure:
         for curve in chart.curves
         for point in curve.points
     ]
-    return Figure(chart.title, embedded_svg(drawing), tuple(rows))
+    header = ("checkpoint", chart.axis, "score", "95% interval")
+    return Figure(chart.title, embedded_svg(drawing), (header, *rows))
 
 
 def bar_figures(drawn: Sequence[Drawing]) -> tuple[Figure, ...]:
@@ -119,8 +119,9 @@ def _bars(drawing: Drawing, chart: BarChart) -> Figure:
 
 def run_details(run: RunConclusions) -> tuple[str, ...]:
     """Every sentence on one run: its best ones, its peaks, whether training can stop."""
-    known = (*run.best, *run.peaks, *([run.stopping] if run.stopping else []))
-    return tuple(each.detail for each in known if each.detail)
+    details = [best.detail for best in run.best] + [peak.detail for peak in run.peaks]
+    details += [run.stopping.detail] if run.stopping else []
+    return tuple(filter(None, details))
 
 
 def noise_tables(conclusions: Conclusions) -> Iterator[tuple[str, Rows, str]]:

@@ -58,7 +58,7 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
             missing[group.missing] = None
         place = len(heads)
         about = (group.checkpoint, group.benchmark, group.protocol, group.metric, group.reference)
-        heads.append([*about, group.lost, group.won])
+        heads.append([*about, group.regressions, group.improvements])
         rows: list[list[JSON]] = []
         for flip in group.samples:
             sample = places.setdefault(flip.row.hash, len(samples))
