@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from .._util import text as words
 from .._util.jsonio import JSON
@@ -13,6 +14,8 @@ from ..gate import units
 from ..gate.verdict import SEVERITY, Verdict
 from ..results.as_json import as_json
 from ..results.measurement import Measurement
+from ..scores.metric import Unit
+from ..scores.score import Score
 from .rows import MetricRow
 
 FORMAT = "ckptbench.comparison/1"
@@ -109,43 +112,35 @@ def _verdict(verdict: Verdict) -> dict[str, JSON]:
 def _rows(compared: SideBySide) -> Iterator[tuple[Task | None, Sequence[str]]]:
     for task in compared.tasks:
         for verdict in task.verdicts:
-            gated = verdict.gated or not task.gated
-            yield task, _cells(MetricRow(verdict.metric, None, verdict, gated))
+            yield task, _cells(verdict, gated=verdict.gated or not task.gated)
     if compared.composite is not None:
-        yield None, _cells(MetricRow(compared.composite.metric, None, compared.composite))
+        yield None, _cells(compared.composite)
     if compared.average is not None:
         yield None, _average_cells(compared.average)
 
 
-def _cells(row: MetricRow) -> tuple[str, ...]:
-    figures = row.comparison
+def _cells(verdict: Verdict, *, gated: bool = True) -> tuple[str, ...]:
+    metric, figures = verdict.metric, verdict.comparison
     if figures is None:
-        return (row.metric, *("",) * (len(_HEADER) - 2), row.verdict_label)
-    return (
-        row.label,
-        row.baseline,
-        units.value(figures.current, figures.unit),
-        row.difference,
-        _percent_change(figures.baseline, figures.difference),
-        units.size(figures.standard_error, figures.unit).removesuffix(" pp"),
-        row.p,
-        words.count(figures.n) if figures.n else words.MISSING,
-        row.verdict_label,
-    )
+        row = MetricRow(metric, Score(metric, None, 0, 0), verdict, gated)
+        return (metric, *("",) * (len(_HEADER) - 2), row.verdict_label)
+    n, unit, better = figures.n or 0, figures.unit, figures.higher_is_better
+    now = Score(metric, figures.current, n, 0, unit=cast(Unit, unit), higher_is_better=better)
+    row = MetricRow(metric, now, verdict, gated)
+    error = units.size(figures.standard_error, unit).removesuffix(" pp")
+    relative = _percent_change(figures.baseline, figures.difference)
+    about = (row.label, row.baseline, row.value, row.difference, relative, error, row.p)
+    return (*about, row.n if figures.n else words.MISSING, row.verdict_label)
 
 
 def _average_cells(average: Average) -> tuple[str, ...]:
     difference = average.after - average.before
     return (
         f"average of {words.counted(average.tasks, 'task')}",
-        words.percent(average.before),
-        words.percent(average.after),
-        units.points(difference),
+        *(words.percent(average.before), words.percent(average.after), units.points(difference)),
         _percent_change(average.before, difference),
         units.size(average.standard_error).removesuffix(" pp"),
-        "",
-        "",
-        "",
+        *("", "", ""),
     )
 
 

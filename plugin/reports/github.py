@@ -21,7 +21,7 @@ from .rows import (
     VERDICT,
     MetricRow,
     benchmark_remarks,
-    benchmark_rows,
+    checkpoint_rows,
     composite_row,
     doubts,
     missing_rows,
@@ -84,9 +84,7 @@ def job_summary(summary: Summary) -> str:
 
 
 def _markdown(summary: Summary) -> Iterator[str]:
-    yield "## ckptbench"
-    yield ""
-    yield f"**{first_line(conclude(summary).text)}**"
+    yield from ("## ckptbench", "", f"**{first_line(conclude(summary).text)}**")
     for checkpoint in summary.checkpoints:
         yield from _checkpoint(summary, checkpoint)
     if summary.notes:
@@ -96,9 +94,7 @@ def _markdown(summary: Summary) -> Iterator[str]:
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:
-    yield ""
-    yield f"### {first_line(checkpoint.name)}"
-    yield ""
+    yield from ("", f"### {first_line(checkpoint.name)}", "")
     about = [checkpoint.spec, phrases.settings(checkpoint.settings), phrases.answering(checkpoint)]
     if checkpoint.baseline:
         about.append(f"baseline {checkpoint.baseline}")
@@ -117,22 +113,12 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
 
 
 def _table(checkpoint: CheckpointResult) -> Iterator[str]:
-    labelled = [
-        (result.protocol if result.primary else f"{result.protocol} (not gated)", row)
-        for result in checkpoint.benchmarks
-        for row in benchmark_rows(result)
-    ]
-    labelled += [("in the baseline only", row) for row in missing_rows(checkpoint)]
-    composite = checkpoint.composite
-    if composite is not None:
-        label = f"{words.formula(composite.weights)} (not gated)"
-        labelled.append((label, composite_row(composite)))
+    labelled = list(checkpoint_rows(checkpoint))
     compared = any(row.word for _, row in labelled)
     titles = (*SCORE, *BASELINE, *VERDICT) if compared else SCORE
-    rows = [_cells(label, row, compared) for label, row in labelled]
-    yield from markdown_table(
-        [("protocol", *(title for title, _ in titles)), *rows], left=2, words_last=compared
-    )
+    rows = [["protocol", *(title for title, _ in titles)]]
+    rows += [_cells(label, row, compared) for label, row in labelled]
+    yield from markdown_table(rows, left=2, words_last=compared)
 
 
 def _cells(label: str, row: MetricRow, compared: bool) -> list[str]:
@@ -151,18 +137,13 @@ def _remarks(result: BenchmarkResult) -> Iterator[str]:
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
     if not result.flips or not result.primary:
         return
-    yield ""
-    heading = f"{result.protocol}: {phrases.flips_heading(result)}"
-    yield f"<details><summary>{first_line(heading)}</summary>"
-    yield ""
-    yield "```shell"
+    heading = first_line(f"{result.protocol}: {phrases.flips_heading(result)}")
+    yield from ("", f"<details><summary>{heading}</summary>", "", "```shell")
     for flip in result.flips[:FLIPS_SHOWN]:
         yield f"{phrases.rerun_command(summary, flip.nodeid)}  # {flip.change}"
     if len(result.flips) > FLIPS_SHOWN:
         yield f"# {words.count(len(result.flips) - FLIPS_SHOWN)} more in summary.json"
-    yield "```"
-    yield ""
-    yield "</details>"
+    yield from ("```", "", "</details>")
 
 
 def _command(severity: str, title: str, message: str) -> str:

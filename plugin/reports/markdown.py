@@ -13,7 +13,7 @@ from ..readers.result import Result
 from . import phrases
 from .conclusion import conclude, gated_verdicts
 from .flips import FlipGroup, FlippedSample, flip_groups
-from .overview import NOISE_LEGEND, CheckpointRow, Overview, noise_rows, overview
+from .overview import NOISE_LEGEND, CheckpointRow, Overview, mismatch_rows, noise_rows, overview
 from .rows import MetricRow
 from .sample_texts import response_text, sample_texts
 
@@ -68,8 +68,10 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
         yield f"\n<details><summary>{count} more</summary>\n\n{rest}\n</details>\n"
     yield from _score_table(table)
     yield from _noise(conclusions)
-    if conclusions.mismatches:
-        yield _mismatches(conclusions)
+    if rows := mismatch_rows(conclusions):
+        heading = words.counted(len(rows) - 1, "stated composite") + " that the parts do not give"
+        lines = markdown_table([(inline(name), *others) for name, *others in rows])
+        yield _details(heading, lines, "\n</details>\n\n")
     summaries = [result.summary for result in results if result.summary is not None]
     noise = (note for summary in summaries for note in phrases.noise_notes(summary))
     yield from (f"- {inline(note)}\n" for note in (*conclusions.notes, *noise))
@@ -114,21 +116,11 @@ def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
 
 def _score(cell: MetricRow) -> str:
     score = cell.score
-    if score is None or score.value is None:
+    if score.value is None:
         return words.MISSING
     value = f"**{cell.value}**" if cell.best else cell.value
     interval = f" {cell.interval}" if score.interval else ""
     return value + interval + (f"<br>{cell.change}" if cell.comparison else "")
-
-
-def _mismatches(conclusions: Conclusions) -> str:
-    found = conclusions.mismatches
-    heading = words.counted(len(found), "stated composite") + " that the parts do not give"
-    rows = [["checkpoint", "stated", "computed"]]
-    for wrong in found:
-        name = inline(f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name)
-        rows.append([name, words.percent(wrong.printed), words.percent(wrong.computed)])
-    return _details(heading, markdown_table(rows), "\n</details>\n\n")
 
 
 def _noise(conclusions: Conclusions) -> Iterator[str]:

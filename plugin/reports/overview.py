@@ -12,6 +12,7 @@ from ..gate.verdict import Verdict
 from ..readers.result import Result
 from ..results.measurement import Measurement
 from ..results.summary import CheckpointResult
+from ..scores.score import Score
 from .rows import MetricRow
 
 NOISE_LEGEND = "SNR: range over step noise, the spread around a smooth curve"
@@ -111,10 +112,20 @@ def metric_cells(
     verdicts = {v.metric: v for v in reversed([*_verdicts(measured)])} if measured else {}
     best = {each.metric for each in run.best if each.best == measurement.name}
     several = len(run.measurements) > 1
+    scores = {m: measurement.score(m) or Score(m, None, 0, 0) for m in metrics}
     return tuple(
-        MetricRow(m, measurement.score(m), verdicts.get(m), best=several and m in best)
-        for m in metrics
+        MetricRow(m, score, verdicts.get(m), best=several and m in best)
+        for m, score in scores.items()
     )
+
+
+def mismatch_rows(conclusions: Conclusions) -> list[tuple[str, ...]]:
+    """Reported composites that their parts do not give, the header first; empty without any."""
+    rows: list[tuple[str, ...]] = [("checkpoint", "stated", "computed")]
+    for wrong in conclusions.mismatches:
+        name = f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name
+        rows.append((name, words.percent(wrong.printed), words.percent(wrong.computed)))
+    return rows if conclusions.mismatches else []
 
 
 def by_signal(run: RunConclusions, metrics: Sequence[str]) -> tuple[str, ...]:

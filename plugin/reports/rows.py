@@ -38,7 +38,7 @@ class MetricRow:
 
     Attributes:
         metric: name, such as `real@1`, or the composite's.
-        score: what was measured; None where it was not.
+        score: what was measured; without a value where nothing was.
         verdict: the comparison with the baseline; None without one.
         gated: whether the verdict can fail the run; True as well where its whole protocol is only
             shown, which a heading says.
@@ -46,7 +46,7 @@ class MetricRow:
     """
 
     metric: str
-    score: Score | None
+    score: Score
     verdict: Verdict | None = None
     gated: bool = True
     best: bool = False
@@ -63,8 +63,7 @@ class MetricRow:
     @property
     def less_is_better(self) -> bool:
         """Whether less is known to be better."""
-        known = self.score or self.comparison
-        return known is not None and known.higher_is_better is False
+        return self.score.higher_is_better is False
 
     @property
     def label(self) -> str:
@@ -74,18 +73,17 @@ class MetricRow:
     @property
     def value(self) -> str:
         """`67.78%`, or `-` where `remark` says why."""
-        return units.value(self.score.value, self.score.unit) if self.score else words.MISSING
+        return units.value(self.score.value, self.score.unit)
 
     @property
     def n(self) -> str:
         """Samples behind the score."""
-        return words.count(self.score.n) if self.score else words.MISSING
+        return words.count(self.score.n)
 
     @property
     def interval(self) -> str:
         """The score's 95% interval."""
-        known = self.score
-        return units.value_interval(known.interval, known.unit) if known else words.MISSING
+        return units.value_interval(self.score.interval, self.score.unit)
 
     @property
     def baseline(self) -> str:
@@ -159,7 +157,7 @@ class MetricRow:
         if self.verdict is not None and self.verdict.remark:
             return f"{self.metric}: {self.verdict.remark}"
         score = self.score
-        if score is None or self.word == "missing":
+        if self.word == "missing":
             return ""
         if score.value is None and score.reason.startswith(self.metric):
             return score.reason
@@ -193,6 +191,17 @@ def missing_rows(checkpoint: CheckpointResult) -> tuple[MetricRow, ...]:
 def composite_row(composite: CompositeResult) -> MetricRow:
     """The row of the weighted mean."""
     return MetricRow(composite.score.metric, composite.score, composite.verdict)
+
+
+def checkpoint_rows(checkpoint: CheckpointResult) -> Iterator[tuple[str, MetricRow]]:
+    """`(what it is of, row)`: every row of a checkpoint, the composite last."""
+    for result in checkpoint.benchmarks:
+        label = result.protocol if result.primary else f"{result.protocol} (not gated)"
+        yield from ((label, row) for row in benchmark_rows(result))
+    yield from (("in the baseline only", row) for row in missing_rows(checkpoint))
+    if checkpoint.composite is not None:
+        formula = words.formula(checkpoint.composite.weights)
+        yield f"{formula} (not gated)", composite_row(checkpoint.composite)
 
 
 def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:

@@ -1,8 +1,4 @@
-"""The summary on a terminal, as lines: pytest's reporter prints them.
-
-for text, markup in terminal_lines(summary, columns):
-    reporter.write_line(text, **markup)
-"""
+"""The summary on a terminal, as lines that pytest's reporter prints."""
 
 from __future__ import annotations
 
@@ -24,6 +20,7 @@ from .rows import (
     MetricRow,
     benchmark_remarks,
     benchmark_rows,
+    checkpoint_rows,
     composite_row,
     doubts,
     missing_rows,
@@ -79,9 +76,10 @@ def terminal_lines(
     for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
-    if any(row.less_is_better for c in shown for row in _rows(c)):
+    rows = [row for checkpoint in shown for _, row in checkpoint_rows(checkpoint)]
+    if any(row.less_is_better for row in rows):
         lines.append(Line(f"{units.LESS_IS_BETTER}: less is better"))
-    if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
+    if any(row.mde not in ("", words.MISSING) for row in rows):
         lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
     lines += [Line(f"note: {note}") for note in summary.notes]
     lines += [Line(sentence, _RED) for sentence in summary.unwritten]
@@ -115,7 +113,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
     yield Line(f"{checkpoint.name} ({about}): {phrases.answering(checkpoint)}", _BOLD)
     if checkpoint.baseline:
         yield Line(f"baseline: {checkpoint.baseline}")
-    table = _Table(_rows(checkpoint), columns)
+    table = _Table([row for _, row in checkpoint_rows(checkpoint)], columns)
     yield table.header
     for result in checkpoint.benchmarks:
         yield Line(result.protocol + ("" if result.primary else " (shown beside it, not gated)"))
@@ -129,16 +127,9 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
             yield from table.next_row(row)
         for verdict, sentence in doubts(missing_rows(checkpoint)):
             yield Line(f"  {sentence}", _BY_VERDICT[verdict])
-    if checkpoint.composite is not None:
-        composite = checkpoint.composite
+    if (composite := checkpoint.composite) is not None:
         yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
         yield from table.next_row(composite_row(composite))
-
-
-def _rows(checkpoint: CheckpointResult) -> list[MetricRow]:
-    rows = [row for result in checkpoint.benchmarks for row in benchmark_rows(result)]
-    rows += missing_rows(checkpoint)
-    return rows + ([composite_row(checkpoint.composite)] if checkpoint.composite else [])
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[Line]:
@@ -155,10 +146,9 @@ def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
         return
     yield Line(f"  {phrases.flips_heading(result)}")
     for change in ("lost", "won"):
-        flips = [flip for flip in result.flips if flip.change == change]
-        for flip in flips[:FLIPS_SHOWN]:
-            command = phrases.rerun_command(summary, flip.nodeid)
-            yield Line(f"    {change:4}  {command}")
+        nodeids = [flip.nodeid for flip in result.flips if flip.change == change]
+        for nodeid in nodeids[:FLIPS_SHOWN]:
+            yield Line(f"    {change:4}  {phrases.rerun_command(summary, nodeid)}")
 
 
 class _Table:

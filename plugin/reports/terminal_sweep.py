@@ -115,8 +115,9 @@ def _rows(
 
 
 def _titled(metric: str, measurements: Sequence[Measurement]) -> str:
-    rows = [MetricRow(metric, each.score(metric)) for each in measurements]
-    return next((row.label for row in rows if row.less_is_better), metric)
+    scores = [score for each in measurements if (score := each.score(metric)) is not None]
+    labels = {MetricRow(metric, score).label for score in scores} - {metric}
+    return next(iter(labels), metric)
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:

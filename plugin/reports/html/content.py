@@ -70,51 +70,37 @@ def number(value: float | None) -> str:
 
 def remark(cell: MetricRow) -> str:
     """Why there is no value, or that less is better."""
-    if cell.score is None:
-        return ""
     if cell.score.value is None:
         return cell.score.reason
     return "lower is better" if cell.less_is_better else ""
 
 
-def curve_figures(drawn: Sequence[Drawing]) -> tuple[Figure, ...]:
-    """The learning curves, a figure a metric."""
-    return tuple(_curves(each, each.chart) for each in drawn if isinstance(each.chart, CurveChart))
-
-
-def _curves(drawing: Drawing, chart: CurveChart) -> Figure:
-    several = len(chart.curves) > 1
-    rows = [
-        (
-            f"{curve.run}/{point.name}" if several and curve.run else point.name,
-            number(point.x),
-            units.value(point.value, chart.unit),
-            units.value_interval(point.interval, chart.unit),
-        )
-        for curve in chart.curves
-        for point in curve.points
-    ]
-    header = ("checkpoint", chart.axis, "score", "95% interval")
-    return Figure(chart.title, embedded_svg(drawing), (header, *rows))
-
-
-def bar_figures(drawn: Sequence[Drawing]) -> tuple[Figure, ...]:
-    """The differences from the baseline or the best; the rows are without a header."""
-    return tuple(_bars(each, each.chart) for each in drawn if isinstance(each.chart, BarChart))
-
-
-def _bars(drawing: Drawing, chart: BarChart) -> Figure:
-    rows = tuple(
-        (
-            bar.name,
-            units.points(bar.comparison.difference, bar.comparison.unit),
-            units.points_interval(bar.comparison.interval, bar.comparison.unit),
-            words.MISSING if bar.p_value is None else words.probability(bar.p_value),
-            bar.conclusion,
-        )
-        for bar in chart.bars
+def figures(drawn: Sequence[Drawing], kind: type[CurveChart | BarChart]) -> tuple[Figure, ...]:
+    """The learning curves, or the differences from the baseline or the best."""
+    return tuple(
+        Figure(each.chart.title, embedded_svg(each), tuple(_chart_rows(each.chart)))
+        for each in drawn
+        if isinstance(each.chart, kind)
     )
-    return Figure(chart.title, embedded_svg(drawing), rows)
+
+
+def _chart_rows(chart: CurveChart | BarChart) -> Iterator[tuple[str, ...]]:
+    if isinstance(chart, BarChart):
+        yield "checkpoint", "difference", "95% interval", "p", "conclusion"
+        for bar in chart.bars:
+            known, p = bar.comparison, bar.p_value
+            interval = units.points_interval(known.interval, known.unit)
+            probability = words.MISSING if p is None else words.probability(p)
+            difference = units.points(known.difference, known.unit)
+            yield bar.name, difference, interval, probability, bar.conclusion
+        return
+    yield "checkpoint", chart.axis, "score", "95% interval"
+    for curve in chart.curves:
+        run = f"{curve.run}/" if len(chart.curves) > 1 and curve.run else ""
+        for point in curve.points:
+            interval = units.value_interval(point.interval, chart.unit)
+            value = units.value(point.value, chart.unit)
+            yield f"{run}{point.name}", number(point.x), value, interval
 
 
 def run_details(run: RunConclusions) -> tuple[str, ...]:
@@ -149,19 +135,6 @@ def run_pairs(conclusions: Conclusions) -> Rows:
         for known in (pair.comparison,)
     )
     return (header, *rows) if rows else ()
-
-
-def mismatches(conclusions: Conclusions) -> Rows:
-    """Rows of the table of stated composites that are wrong, the header first."""
-    rows = tuple(
-        (
-            f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name,
-            words.percent(wrong.printed),
-            words.percent(wrong.computed),
-        )
-        for wrong in conclusions.mismatches
-    )
-    return (("checkpoint", "stated", "computed"), *rows) if rows else ()
 
 
 def flips_remark(embedded: Embedded) -> str:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
 from ..._util import text as words
@@ -17,9 +18,9 @@ from ..._util.errors import CkptbenchError
 from ...analysis.conclusions import Conclusions
 from ...readers.result import Result
 from ..flips import flip_groups
-from ..overview import NOISE_LEGEND, overview
+from ..overview import NOISE_LEGEND, mismatch_rows, overview
 from ..plots.figures import Drawing, drawings
-from ..plots.series import charts
+from ..plots.series import BarChart, CurveChart, charts
 from . import content
 from .flips_json import ROWS, embedded_flips, script_json
 
@@ -60,12 +61,12 @@ def html_report(
         facts=content.fact_columns(table.rows),
         table=table,
         weights=weights,
-        curves=content.curve_figures(drawn),
+        curves=content.figures(drawn, CurveChart),
         noise=list(content.noise_tables(conclusions)),
         noise_legend=NOISE_LEGEND,
-        bars=content.bar_figures(drawn),
+        bars=content.figures(drawn, BarChart),
         pairs=content.run_pairs(conclusions),
-        mismatches=content.mismatches(conclusions),
+        mismatches=mismatch_rows(conclusions),
         flips=flips,
         flips_json=script_json(flips.data),
         flips_remark=content.flips_remark(flips),
@@ -83,14 +84,14 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
+    if find_spec("jinja2") is None:
         raise CkptbenchError(
             "the HTML report needs jinja2, which is not installed",
             where="report html",
             remedy="Install it with: pip install 'ckptbench[report]'",
-        ) from error
+        )
+    import jinja2
+
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
