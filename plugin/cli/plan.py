@@ -230,7 +230,7 @@ _WHY_GRADED = "and only pass@k with the trials of pass@1 beside it is planned"
 def _of_flips(
     target: Target, title: str, flips: list[tuple[float, str]], held: Shares | None
 ) -> _Planned:
-    from .._util.tables import aligned
+    from .._util.text import aligned
     from ..gate.planning import by_flips
 
     rows = by_flips(target, flips, held)
@@ -255,7 +255,7 @@ def _of_trials(
     benchmark: BenchmarkMeasurement,
     second: Measurement | None,
 ) -> _Planned:
-    from .._util.tables import aligned
+    from .._util.text import aligned
     from ..gate.planning import by_trials
     from ..readers.plannable import changed_of
 

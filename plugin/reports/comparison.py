@@ -7,8 +7,7 @@ from typing import cast
 
 from .._util import text as words
 from .._util.jsonio import JSON
-from .._util.markdown import inline
-from .._util.tables import aligned, markdown_table
+from .._util.markdown import inline, markdown_table
 from ..analysis.side_by_side import Average, SideBySide, Task
 from ..gate import units
 from ..gate.verdict import SEVERITY, Verdict
@@ -28,7 +27,7 @@ def compared_lines(compared: SideBySide) -> Iterator[str]:
     yield f"after:  {described(compared.after)}"
     yield ""
     rows = list(_rows(compared))
-    lines = iter(list(aligned([_HEADER, *(cells for _, cells in rows)], words_last=True)))
+    lines = iter(list(words.aligned([_HEADER, *(cells for _, cells in rows)], words_last=True)))
     yield next(lines)
     heading = None
     for (task, _), line in zip(rows, lines, strict=True):

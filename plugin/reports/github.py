@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from .._util import text as words
 from .._util.errors import CkptbenchError
-from .._util.markdown import first_line
-from .._util.tables import markdown_table
+from .._util.markdown import first_line, markdown_table
 from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from .._util import text as words
-from .._util.markdown import inline, shortened, table_line
-from .._util.tables import markdown_table
+from .._util.markdown import inline, markdown_table, shortened, table_line
 from ..analysis.conclusions import Conclusions
 from ..gate.verdict import WORDS
 from ..readers.result import Result

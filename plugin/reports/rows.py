@@ -128,7 +128,7 @@ class MetricRow:
         verdict = self.verdict
         if verdict is None or verdict.p_adjusted is None:
             return words.MISSING if verdict else ""
-        p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
+        p = words.p_value(verdict.p_adjusted)
         return f"{p} (better)" if verdict.word == "improved" else p
 
     @property

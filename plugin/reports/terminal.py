@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._util import text as words
-from .._util.tables import aligned
 from ..gate import units
 from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
@@ -180,4 +179,4 @@ class _Table:
         cells = [[title for title, _ in columns], *(row.cells(columns) for row in rows)]
         # An interval stands one space from its number: together they read as one thing.
         tight = [index for index, (_, name) in enumerate(columns) if name == "difference_interval"]
-        return list(aligned(cells, words_last=columns[-1:] == VERDICT, tight=tight))
+        return list(words.aligned(cells, words_last=columns[-1:] == VERDICT, tight=tight))

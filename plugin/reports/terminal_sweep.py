@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._util import text as words
-from .._util.tables import aligned
 from ..analysis.conclusions import Conclusions, RunConclusions
 from ..analysis.order import epoch_key
 from ..results.measurement import Measurement
@@ -77,7 +76,7 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The rows in columns; a column that says nothing is left out, the last one holds words."""
     columns = list(zip(*rows, strict=True))
     kept = [column for column in columns if any(cell.strip() for cell in column[1:])]
-    yield from aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
+    yield from words.aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
 
 
 def _fitting(run: RunConclusions, metrics: Sequence[str], columns: int) -> Iterator[str]:
@@ -129,7 +128,7 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
         return
     rows = noise_rows(run, run.noise)
     shown = rows[: 1 + _METRICS_LISTED] if short else rows
-    yield from aligned(shown, left=2)
+    yield from words.aligned(shown, left=2)
     if len(shown) < len(rows):
         yield f"  {words.counted(len(rows) - len(shown), 'more metric')}: -v shows each"
 
@@ -146,7 +145,7 @@ def mismatch_lines(conclusions: Conclusions) -> Iterator[str]:
     for each in wrong:
         stated, computed = f"{each.printed:.4f}", f"{each.computed:.4f}"
         rows.append((each.run, each.name, stated, computed, f"{each.printed - each.computed:+.4f}"))
-    yield from aligned(rows, left=2)
+    yield from words.aligned(rows, left=2)
     yield ""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, nearest
@@ -12,9 +11,6 @@ from ..analysis.conclude import conclude
 from ..analysis.conclusions import Conclusions
 from ..readers.detect import read
 from ..readers.result import Result
-
-if TYPE_CHECKING:
-    from .plots.figures import Drawing
 
 Writer = Callable[[Sequence[Result], Conclusions, Path], tuple[Path, ...]]
 
@@ -69,9 +65,10 @@ def write_report(
 
 def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
     from .html import html_report
-    from .plots.figures import write_drawings
+    from .plots.figures import drawings, write_drawings
+    from .plots.series import charts
 
-    path, drawn = folder / "report.html", _drawn(results, conclusions)
+    path, drawn = folder / "report.html", drawings(*charts(results, conclusions))
     atomic_write_text(path, html_report(results, conclusions, drawn))
     return (path, *write_drawings(folder / "plots", drawn))
 
@@ -87,16 +84,10 @@ def _markdown(
 
 
 def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .plots.figures import write_drawings
-
-    return write_drawings(folder / "plots", _drawn(results, conclusions))
-
-
-def _drawn(results: Sequence[Result], conclusions: Conclusions) -> tuple[Drawing, ...]:
-    from .plots.figures import drawings
+    from .plots.figures import drawings, write_drawings
     from .plots.series import charts
 
-    return drawings(*charts(results, conclusions))
+    return write_drawings(folder / "plots", drawings(*charts(results, conclusions)))
 
 
 WRITERS: Mapping[str, Writer] = {"html": _html, "md": _markdown, "plots": _plots}

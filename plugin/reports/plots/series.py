@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -124,9 +124,10 @@ def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
         curves = tuple(_curve(run, metric, position) for run in runs)
         if any(len(curve.points) > 1 for curve in curves):
             shown = tuple(curve for curve in curves if curve.points)
-            scores = [m.score(metric) for run in runs for m in run.measurements]
-            share = all(score.share for score in scores if score is not None)
-            directions = {s.higher_is_better for s in scores if s is not None}
+            every = [m.score(metric) for run in runs for m in run.measurements]
+            scores = [score for score in every if score is not None]
+            share = all(score.share for score in scores)
+            directions = {score.higher_is_better for score in scores}
             better = directions.pop() if len(directions) == 1 else None
             charts.append(CurveChart(metric, axis, shown, share, better))
     return tuple(charts)
@@ -134,25 +135,22 @@ def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
 
 def bar_charts(table: Overview, conclusions: Conclusions) -> tuple[BarChart, ...]:
     """Differences from the baseline, or without one from the best checkpoint of each run."""
-    return _against_baseline(table) if table.compared else _against_best(conclusions)
+    found = _against_baseline(table) if table.compared else _against_best(conclusions)
+    return tuple(chart for chart in found if chart.bars)
 
 
-def _against_baseline(table: Overview) -> tuple[BarChart, ...]:
-    charts = []
+def _against_baseline(table: Overview) -> Iterator[BarChart]:
     for index, metric in enumerate(table.metrics):
-        verdicts = [(row.label, row.cells[index].verdict) for row in table.rows]
+        cells = [(row.label, row.cells[index]) for row in table.rows]
         bars = tuple(
-            Bar(label, verdict.comparison, verdict.word, _deciding_p(verdict, verdict.comparison))
-            for label, verdict in verdicts
-            if verdict is not None and verdict.comparison is not None
+            Bar(label, cell.comparison, cell.word, _deciding_p(cell.verdict, cell.comparison))
+            for label, cell in cells
+            if cell.verdict is not None and cell.comparison is not None
         )
-        if bars:
-            charts.append(BarChart(metric, "the baseline", bars))
-    return tuple(charts)
+        yield BarChart(metric, "the baseline", bars)
 
 
-def _against_best(conclusions: Conclusions) -> tuple[BarChart, ...]:
-    charts = []
+def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
     for run in conclusions.runs:
         for best in run.best:
             bars = tuple(
@@ -165,10 +163,8 @@ def _against_best(conclusions: Conclusions) -> tuple[BarChart, ...]:
                 for rival in best.rivals
                 if rival.comparison is not None
             )
-            if bars:
-                against = checkpoint_label(conclusions, run.run, best.best)
-                charts.append(BarChart(best.metric, f"{against}, the best", bars))
-    return tuple(charts)
+            against = checkpoint_label(conclusions, run.run, best.best)
+            yield BarChart(best.metric, f"{against}, the best", bars)
 
 
 def _deciding_p(verdict: Verdict, figures: Comparison) -> float | None:
