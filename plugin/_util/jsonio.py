@@ -18,7 +18,7 @@ def pretty(value: JSON) -> str:
 def on_one_line(text: str) -> str:
     """JSON text without a line end, as one line of a file.
 
-    The separators that `str.splitlines` takes for line ends are escaped, so that every way of
-    reading lines finds the same ones.
+    The separators that `str.splitlines` takes for line ends are escaped, so that every
+    reader of lines finds the same ones.
     """
     return (text if text.isascii() else text.translate(_SEPARATORS)) + "\n"

@@ -15,7 +15,7 @@ from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude, gated_verdicts
 from .rows import (
-    BASELINE,
+    COMPARISON,
     SCORE,
     VERDICT,
     MetricRow,
@@ -114,18 +114,17 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
 def _table(checkpoint: CheckpointResult) -> Iterator[str]:
     labelled = list(checkpoint_rows(checkpoint))
     compared = any(row.word for _, row in labelled)
-    titles = (*SCORE, *BASELINE, *VERDICT) if compared else SCORE
-    rows = [["protocol", *(title for title, _ in titles)]]
-    rows += [_cells(label, row, compared) for label, row in labelled]
+    titles = [*SCORE, *COMPARISON, *VERDICT] if compared else [*SCORE]
+    rows = [["protocol", *titles], *(_cells(label, row, compared) for label, row in labelled)]
     yield from markdown_table(rows, left=2, words_last=compared)
 
 
 def _cells(label: str, row: MetricRow, compared: bool) -> list[str]:
-    cells = [first_line(label), first_line(row.label), *row.cells(SCORE[1:])]
+    cells = [first_line(label), first_line(row.label), *row.cells(SCORE)[1:]]
     if not compared:
         return cells
     marked = row.gated and row.word in _SEVERITY
-    return [*cells, *row.cells(BASELINE), f"**{row.word}**" if marked else row.verdict_label]
+    return [*cells, *row.cells(COMPARISON), f"**{row.word}**" if marked else row.verdict_label]
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[str]:

@@ -25,7 +25,7 @@ _DOUBTFUL = tuple(word for word, facts in WORDS.items() if facts.level in ("bad"
 
 
 def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
-    """The whole report, at most `LONGEST` characters; what does not fit is said to be missing.
+    """The whole report, at most `LONGEST` characters; a last line counts what does not fit.
 
     Whole parts are left out from the end: the flips of the last checkpoints first, then the last
     rows of the table. The verdict always stands.
@@ -46,14 +46,14 @@ def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
 
 def verdict_line(results: Sequence[Result], conclusions: Conclusions) -> str:
     """One line: the gate's sentences, or without a baseline the first thing concluded."""
-    told = [
+    sentences = [
         conclude(summary).text
         for summary in (result.summary for result in results)
         if summary is not None and (any(gated_verdicts(summary)) or not summary.complete)
     ]
-    if not told:
-        told = list(conclusions.sentences[:1]) or ["nothing is concluded of these results"]
-    return shortened("; ".join(told), 2_000)
+    if not sentences:
+        sentences = [*conclusions.sentences[:1]] or ["nothing is concluded of these results"]
+    return shortened("; ".join(sentences), 2_000)
 
 
 def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview) -> Iterator[str]:
@@ -82,16 +82,14 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
 def _score_table(table: Overview) -> Iterator[str]:
     epochs = any(row.measurement.epoch is not None for row in table.rows)
     names = ["checkpoint", *(["epoch"] if epochs else []), *table.metrics]
-    names += ["verdict"] if table.compared else []
     alignment = ["---", *(["--:"] * (len(names) - 1))]
     if table.compared:
-        alignment[-1] = "---"
+        names, alignment = [*names, "verdict"], [*alignment, "---"]
     yield "\n" + table_line(map(inline, names)) + "\n" + table_line(alignment) + "\n"
     for row in table.rows:
         yield table_line(_cells(row, epochs, table.compared)) + "\n"
-    told = "Scores with 95% intervals in per cent"
-    told += "; below them the difference from the baseline." if table.compared else "."
-    yield f"\n{told}\n"
+    end = "; below them the difference from the baseline." if table.compared else "."
+    yield f"\nScores with 95% intervals in per cent{end}\n"
 
 
 def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
@@ -100,16 +98,15 @@ def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
     if epochs:
         epoch = row.measurement.epoch
         yield words.MISSING if epoch is None else f"{epoch:g}"
-    for cell in row.cells:
-        yield _score(cell)
+    yield from map(_score, row.cells)
     if compared:
-        by_word: dict[str, list[str]] = {}
+        metrics: dict[str, list[str]] = {}
         for cell in row.cells:
-            if cell.verdict is not None:
-                by_word.setdefault(cell.verdict.word, []).append(cell.metric)
+            if cell.word:
+                metrics.setdefault(cell.word, []).append(cell.metric)
         yield "<br>".join(
-            f"{f'**{word}**' if word in _DOUBTFUL else word}: {inline(', '.join(metrics))}"
-            for word, metrics in by_word.items()
+            f"{f'**{word}**' if word in _DOUBTFUL else word}: {inline(', '.join(names))}"
+            for word, names in metrics.items()
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .._util import text as words
@@ -109,7 +109,12 @@ def metric_cells(
     Args:
         measured: the same checkpoint in the summary of its run, which has the verdicts.
     """
-    verdicts = {v.metric: v for v in reversed([*_verdicts(measured)])} if measured else {}
+    known: list[Verdict] = []
+    if measured is not None:
+        known = [v for result in measured.benchmarks if result.primary for v in result.verdicts]
+        if measured.composite is not None and measured.composite.verdict is not None:
+            known.append(measured.composite.verdict)
+    verdicts = {verdict.metric: verdict for verdict in reversed(known)}  # the first of a metric
     best = {each.metric for each in run.best if each.best == measurement.name}
     several = len(run.measurements) > 1
     scores = {m: measurement.score(m) or Score(m, None, 0, 0) for m in metrics}
@@ -148,15 +153,6 @@ def noise_rows(run: RunConclusions, noise: Iterable[Noise]) -> list[tuple[str, .
         shown = words.MISSING if ratio is None else f"{ratio:.1f}"
         rows.append((each.metric, best.get(each.metric, words.MISSING), *sizes, shown))
     return rows
-
-
-def _verdicts(checkpoint: CheckpointResult) -> Iterator[Verdict]:
-    """A checkpoint's verdicts on headline metrics, the composite's last."""
-    for result in checkpoint.benchmarks:
-        if result.primary:
-            yield from result.verdicts
-    if checkpoint.composite is not None and checkpoint.composite.verdict is not None:
-        yield checkpoint.composite.verdict
 
 
 def _summaries(results: Sequence[Result]) -> Mapping[tuple[str, str], CheckpointResult]:

@@ -54,8 +54,8 @@ def answering(*checkpoints: CheckpointResult) -> str:
 def flips_heading(result: BenchmarkResult) -> str:
     """`flips at real@1: 38 lost, 9 won`; the first metric's, of which the flips are."""
     metric = result.scores[0].metric if result.scores else "the first metric"
-    lost = sum(flip.change == "lost" for flip in result.flips)
-    won = sum(flip.change == "won" for flip in result.flips)
+    changes = [flip.change for flip in result.flips]
+    lost, won = changes.count("lost"), changes.count("won")
     for verdict in result.verdicts:
         figures = verdict.comparison
         if verdict.metric == metric and figures and figures.lost is not None:

@@ -37,7 +37,7 @@ class Problem:
     """The outcomes of one problem's trials.
 
     Attributes:
-        tests: how many tests a program for it is put to; None where its dataset does not count.
+        tests: how many tests a program for it is run with; None where its dataset does not count.
         tests_available: how many its dataset holds; likewise.
         counts: trials by `passed`, one of `FAILURES`, or one of `NO_ANSWER`.
     """

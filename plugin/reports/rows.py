@@ -13,21 +13,16 @@ from ..scores.score import Score
 from . import phrases
 
 ERRORS_SHOWN = 3  # of a benchmark
-Columns = tuple[tuple[str, str], ...]  # titles, and the properties of a row under them
-SCORE: Columns = (
-    ("metric", "label"),
-    ("score", "value"),
-    ("n", "n"),
-    ("95% interval", "interval"),
-)
-BASELINE: Columns = (
-    ("baseline", "baseline"),
-    ("diff", "difference"),
-    ("95% interval", "difference_interval"),
-    ("MDE", "mde"),
-    ("p worse, Holm", "p"),
-)
-VERDICT: Columns = (("verdict", "verdict_label"),)
+Columns = dict[str, str]  # titles, and the properties of a row under them
+SCORE: Columns = {"metric": "label", "score": "value", "n": "n", "95% interval": "interval"}
+COMPARISON: Columns = {
+    "baseline": "baseline",
+    "diff": "difference",
+    "95% interval": "difference_interval",
+    "MDE": "mde",
+    "p worse, Holm": "p",
+}
+VERDICT: Columns = {"verdict": "verdict_label"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +46,9 @@ class MetricRow:
     gated: bool = True
     best: bool = False
 
-    def cells(self, columns: Columns) -> list[str]:
+    def cells(self, *columns: Columns) -> list[str]:
         """The texts of a table's columns."""
-        return [getattr(self, name) for _, name in columns]
+        return [getattr(self, name) for some in columns for name in some.values()]
 
     @property
     def comparison(self) -> Comparison | None:

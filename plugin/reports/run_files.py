@@ -128,7 +128,7 @@ def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
 
 
 def benchmark_names(summary: Summary) -> tuple[str, ...]:
-    """Every benchmark of the run once, in the order it was asked."""
+    """Every benchmark of the run once, in the run's order."""
     return tuple(dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names))
 
 

@@ -12,7 +12,7 @@ from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude
 from .rows import (
-    BASELINE,
+    COMPARISON,
     SCORE,
     VERDICT,
     Columns,
@@ -62,7 +62,7 @@ def terminal_lines(
     Args:
         columns: width of the terminal. Where a whole row does not fit, its comparison goes on
             a line of its own; node ids and sentences are never cut.
-        conclusions: what several checkpoints say together. One table of them stands first then,
+        conclusions: what is concluded of several checkpoints. One table of them stands first then,
             and details follow only of those that somebody must look at.
         verbose: details of all.
     """
@@ -155,9 +155,9 @@ class _Table:
 
     def __init__(self, rows: Sequence[MetricRow], columns: int) -> None:
         compared = any(row.word for row in rows)
-        lines = self._aligned((*SCORE, *BASELINE, *VERDICT) if compared else SCORE, rows)
+        lines = self._aligned(rows, SCORE, *((COMPARISON, VERDICT) if compared else ()))
         self._split = compared and max(map(words.width, lines)) > columns
-        self._lines = iter(self._aligned((*SCORE, *VERDICT), rows) if self._split else lines)
+        self._lines = iter(self._aligned(rows, SCORE, VERDICT) if self._split else lines)
         self.header = Line(next(self._lines))
 
     def next_row(self, row: MetricRow) -> Iterator[Line]:
@@ -175,8 +175,8 @@ class _Table:
             yield Line(f"    {row.remark}", _YELLOW)
 
     @staticmethod
-    def _aligned(columns: Columns, rows: Sequence[MetricRow]) -> list[str]:
-        cells = [[title for title, _ in columns], *(row.cells(columns) for row in rows)]
+    def _aligned(rows: Sequence[MetricRow], *columns: Columns) -> list[str]:
+        cells = [[title for some in columns for title in some], *(r.cells(*columns) for r in rows)]
         # An interval stands one space from its number: together they read as one thing.
-        tight = [index for index, (_, name) in enumerate(columns) if name == "difference_interval"]
-        return list(words.aligned(cells, words_last=columns[-1:] == VERDICT, tight=tight))
+        tight = (len(SCORE) + 2,) if COMPARISON in columns else ()
+        return list(words.aligned(cells, words_last=VERDICT in columns, tight=tight))

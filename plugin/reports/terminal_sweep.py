@@ -9,7 +9,6 @@ from ..analysis.conclusions import Conclusions, RunConclusions
 from ..analysis.order import epoch_key
 from ..results.measurement import Measurement
 from .overview import NOISE_LEGEND, by_signal, headline_metrics, metric_cells, noise_rows
-from .rows import MetricRow
 
 _BEST = "*"
 _RECOMMENDED = "recommended"
@@ -39,7 +38,7 @@ def curve_lines(
         if any(each.step is not None for run in conclusions.runs for each in run.noise):
             legend += f"; {NOISE_LEGEND}"
         yield from (legend, "")
-    yield from mismatch_lines(conclusions)
+    yield from _mismatches(conclusions)
     yield from conclusions.sentences
     if verbose:
         yield from other_details(conclusions)
@@ -69,11 +68,14 @@ def run_table(run: RunConclusions, *, columns: int = 100, verbose: bool = False)
         for start in range(0, len(metrics), _METRICS_IN_A_TABLE):
             yield from aligned_table(_rows(run, metrics[start : start + _METRICS_IN_A_TABLE]))
     yield from _metrics(run, short)
-    yield from _incomplete(run.measurements)
+    for measurement in run.measurements:
+        for bench in measurement.benchmarks:
+            if bench.incomplete:
+                yield f"  {measurement.name} {bench.protocol}: incomplete: {bench.incomplete}"
 
 
 def aligned_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows in columns; a column that says nothing is left out, the last one holds words."""
+    """The rows in columns; an empty column is left out, the last one holds words."""
     columns = list(zip(*rows, strict=True))
     kept = [column for column in columns if any(cell.strip() for cell in column[1:])]
     yield from words.aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
@@ -98,25 +100,22 @@ def _rows(
     Args:
         intervals: how many of the metrics, from the first, have a column for theirs; None for all.
     """
-    header = ["checkpoint", _position_title(run.measurements)]
-    for index, metric in enumerate(metrics):
-        header.append(_titled(metric, run.measurements))
+    cells = [metric_cells(run, measurement, metrics) for measurement in run.measurements]
+    epochs = any(m.epoch is not None for m in run.measurements)
+    header = ["checkpoint", "epoch" if epochs else "step"]
+    for index, column in enumerate(zip(*cells, strict=True)):
+        # A score of which less is better has an arrow in its label.
+        header.append(max(column, key=lambda cell: cell.less_is_better).label)
         header += ["95% interval"] if intervals is None or index < intervals else []
     rows = [[*header, ""]]
-    for measurement in run.measurements:
+    for measurement, of_one in zip(run.measurements, cells, strict=True):
         row = [measurement.name, _position(measurement)]
-        for index, cell in enumerate(metric_cells(run, measurement, metrics)):
+        for index, cell in enumerate(of_one):
             row.append(cell.value + (_BEST if cell.best else " "))
             if intervals is None or index < intervals:
-                row.append("" if cell.interval == words.MISSING else cell.interval)
+                row.append(cell.interval if cell.score.interval else "")
         rows.append([*row, _RECOMMENDED if run.recommended == measurement.name else ""])
     return rows
-
-
-def _titled(metric: str, measurements: Sequence[Measurement]) -> str:
-    scores = [score for each in measurements if (score := each.score(metric)) is not None]
-    labels = {MetricRow(metric, score).label for score in scores} - {metric}
-    return next(iter(labels), metric)
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
@@ -133,14 +132,13 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
         yield f"  {words.counted(len(rows) - len(shown), 'more metric')}: -v shows each"
 
 
-def mismatch_lines(conclusions: Conclusions) -> Iterator[str]:
-    """The stated composites that are not what their parts give; nothing when all are."""
+def _mismatches(conclusions: Conclusions) -> Iterator[str]:
+    """The reported composites that are not what their parts give; nothing when all are."""
     wrong = conclusions.mismatches
     if not wrong:
         return
-    yield f"{words.counted(len(wrong), 'stated composite')} disagree with their parts:".replace(
-        "composite disagree", "composite disagrees"
-    )
+    disagree = "disagrees" if len(wrong) == 1 else "disagree"
+    yield f"{words.counted(len(wrong), 'stated composite')} {disagree} with their parts:"
     rows = [("run", "checkpoint", "stated", "its parts give", "diff")]
     for each in wrong:
         stated, computed = f"{each.printed:.4f}", f"{each.computed:.4f}"
@@ -149,19 +147,8 @@ def mismatch_lines(conclusions: Conclusions) -> Iterator[str]:
     yield ""
 
 
-def _position_title(measurements: Sequence[Measurement]) -> str:
-    return "epoch" if any(m.epoch is not None for m in measurements) else "step"
-
-
 def _position(measurement: Measurement) -> str:
     epoch = epoch_key(measurement)
     if epoch is not None:
         return f"{epoch:g}"
     return "" if measurement.step is None else words.count(measurement.step)
-
-
-def _incomplete(measurements: Sequence[Measurement]) -> Iterator[str]:
-    for measurement in measurements:
-        for bench in measurement.benchmarks:
-            if bench.incomplete:
-                yield f"  {measurement.name} {bench.protocol}: incomplete: {bench.incomplete}"

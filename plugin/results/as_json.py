@@ -27,8 +27,8 @@ def as_json(value: Any) -> JSON:
 
     Dataclasses become objects with their fields in order; mappings inside them are sorted by
     key, because counts by reason arrive in whatever order workers finish. NaN and Infinity
-    become null: a score then says so in `reason`, and a verdict loses its comparison and says
-    so in `detail`. NumPy scalars become Python's.
+    become null: the reason of a score, or the detail of a verdict, which loses its comparison,
+    then has a note of it. NumPy scalars become Python's.
 
     Raises:
         TypeError: a value has no JSON form.

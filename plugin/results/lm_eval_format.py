@@ -1,6 +1,6 @@
-"""One checkpoint's result in one benchmark, in the shape of lm-eval's result files.
+"""lm-eval's result files: one checkpoint's result in one benchmark, written and read back.
 
-Tools that read lm-eval's files read these. What lm-eval has no place for stands under `ckptbench`.
+Tools that read lm-eval's files read these. What lm-eval has no key for stands under `ckptbench`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def read_official(folder: Path, summary: Summary) -> dict[str, dict[str, dict[st
     """What lm-eval made of a run, by checkpoint and name of the task or group.
 
     It is read from the run's result files. One that is missing or damaged, or that does not hold
-    the very results of the summary, says nothing: it may be of an earlier session of the run.
+    the very results of the summary, is ignored: it may be of an earlier session of the run.
 
     Args:
         summary: of the run, as `summary.json` has it.
@@ -142,48 +142,35 @@ def tasks_below(name: str, official: Mapping[str, Any]) -> set[str]:
 def with_all_below(name: str, official: Mapping[str, Any]) -> set[str]:
     """A task or group with the tasks and groups in it, at any depth."""
     subtasks: Mapping[str, list[str]] = official.get("group_subtasks", {})
-    found: set[str] = set()
-    left = [name]
-    while left:
-        each = left.pop()
-        if each not in found:
-            found.add(each)
-            left += subtasks.get(each, [])
+    found, rest = {name}, [name]
+    while rest:
+        new = [task for task in subtasks.get(rest.pop(), ()) if task not in found]
+        found.update(new)
+        rest += new
     return found
 
 
 def _ours(members: list[BenchmarkResult]) -> dict[str, JSON]:
     """A benchmark of our own: its gated protocol under its name, others under theirs."""
-    by_task = {
-        (result.benchmark if result.primary else result.protocol): result for result in members
-    }
-    return {
-        "results": {task: _scores(task, result) for task, result in by_task.items()},
-        "group_subtasks": {task: [] for task in by_task},
-        "configs": {
-            task: {
-                "task": task,
-                "protocol": result.protocol,
-                "dataset_path": result.dataset.source or result.dataset.name,
-            }
-            for task, result in by_task.items()
-        },
-        "versions": {task: result.protocol for task, result in by_task.items()},
-        "n-shot": dict.fromkeys(by_task, 0),
-        "higher_is_better": {
-            task: {
-                score.metric: score.higher_is_better
-                for score in result.scores
-                if score.higher_is_better is not None
-            }
-            for task, result in by_task.items()
-        },
-        "n-samples": {
-            task: {"original": result.coverage.planned, "effective": result.coverage.scored}
-            for task, result in by_task.items()
-        },
-        "task_hashes": {task: result.dataset.hash for task, result in by_task.items()},
-    }
+    found: dict[str, JSON] = {}
+    for result in members:
+        task = result.benchmark if result.primary else result.protocol
+        data, coverage = result.dataset, result.coverage
+        directions = {score.metric: score.higher_is_better for score in result.scores}
+        path = data.source or data.name
+        parts = {
+            "results": _scores(task, result),
+            "group_subtasks": [],
+            "configs": {"task": task, "protocol": result.protocol, "dataset_path": path},
+            "versions": result.protocol,
+            "n-shot": 0,
+            "higher_is_better": {m: more for m, more in directions.items() if more is not None},
+            "n-samples": {"original": coverage.planned, "effective": coverage.scored},
+            "task_hashes": data.hash,
+        }
+        for part, value in parts.items():
+            found.setdefault(part, {})[task] = value
+    return found
 
 
 def _scores(task: str, result: BenchmarkResult) -> dict[str, JSON]:

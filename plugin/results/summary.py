@@ -201,7 +201,7 @@ class CheckpointResult:
 
     @property
     def benchmark_names(self) -> tuple[str, ...]:
-        """Every benchmark once, in the order it was asked."""
+        """Every benchmark once, in the run's order."""
         return tuple(dict.fromkeys(result.benchmark for result in self.benchmarks))
 
 

@@ -15,18 +15,6 @@ from ..results.summary import CheckpointResult, Summary
 
 FIRST_SAMPLES = 20
 _REPORTS = ("report.*", "*.svg", "*.png")
-_COLUMNS = [
-    "checkpoint",
-    "step",
-    "protocol",
-    "metric",
-    "value",
-    "standard_error",
-    "low",
-    "high",
-    "n",
-    "verdict",
-]
 
 
 def gather_session(folder: Path, summary: Summary, steps: dict[str, int], into: Path) -> None:
@@ -55,7 +43,10 @@ def gather_checkpoint(folder: Path, checkpoint: CheckpointResult, into: Path) ->
 
 def _scores(summary: Summary, benchmark: str, steps: dict[str, int]) -> Iterator[list[Any]]:
     """The rows of a benchmark's CSV, the header first."""
-    yield _COLUMNS
+    yield [
+        *("checkpoint", "step", "protocol", "metric"),
+        *("value", "standard_error", "low", "high", "n", "verdict"),
+    ]
     for checkpoint in summary.checkpoints:
         for result in checkpoint.benchmarks:
             if result.benchmark != benchmark:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "ckptbench"
 _AT_ONCE = {"tags": 100, "params": 100, "metrics": 500}  # the server takes at most 1,000 metrics
-# A transport's message is a chain of nested objects: the innermost one says what happened.
+# A transport's message is a chain of nested objects: the innermost one is the cause.
 _CAUSE = re.compile(r"Caused by \w+\([\"'](?:HTTPS?Connection(?:Pool)?\([^)]*\): )?(.*?)[\"']\)")
 
 # MLflow's own defaults try a silent server for many minutes. What a user has set stays.
@@ -68,7 +68,7 @@ def track(folder: Path, uri: str) -> Tracked:
     """Send a run's folder; sending it again updates what is there.
 
     The experiment is `ckptbench`, or MLFLOW_EXPERIMENT_NAME. A silent server is given up after
-    about ten seconds, unless MLflow's own variables say otherwise.
+    about ten seconds, unless MLflow's own variables are set.
 
     Args:
         folder: `results/<run-id>`.
@@ -100,7 +100,7 @@ def track(folder: Path, uri: str) -> Tracked:
 
 
 def track_or_say(folder: Path, uri: str) -> str:
-    """`track`, as one sentence for the run's summary: where it is, or why not and what to do."""
+    """`track`, as one sentence: where the run is, or why it is not there and what to do."""
     try:
         return str(track(folder, uri))
     except CkptbenchError as error:
@@ -193,7 +193,7 @@ class _Sender:
         self._found = {run.data.tags.get(CHECKPOINT, ""): run for run in there}
         if not there:
             return "sent"
-        records = {"": self._session.parent, **{c.name: c for c in self._session.children}}
+        records = {"": self._session.parent} | {c.name: c for c in self._session.children}
         if all(n in records and self._agrees(r, records[n]) for n, r in self._found.items()):
             return "updated"
         for run in there:

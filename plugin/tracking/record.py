@@ -7,7 +7,7 @@ tags. `real@1` becomes `real_at_1`; every other character that is not allowed be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -77,9 +77,8 @@ def steps_of(summary: Summary) -> dict[str, int]:
     both would order nothing. Checkpoints of one step (of several runs) share an index.
     """
     steps = {c.name: _step(c) for c in summary.checkpoints}
-    if all(step is not None for step in steps.values()):
-        return {name: step for name, step in steps.items() if step is not None}
-    return {name: index for index, name in enumerate(steps)}
+    known = {name: step for name, step in steps.items() if step is not None}
+    return known if len(known) == len(steps) else {n: index for index, n in enumerate(steps)}
 
 
 def _step(checkpoint: CheckpointResult) -> int | None:
@@ -139,13 +138,8 @@ def _child(summary: Summary, checkpoint: CheckpointResult, step: int) -> Record:
         points["val_loss", step] = float(val_loss)
     complete = all(bench.coverage.complete for bench in checkpoint.benchmarks)
     tags["ckptbench.complete"] = _spelled(complete)
-    return Record(
-        checkpoint.name,
-        _params(summary, checkpoint),
-        points,
-        _legal({name: text for name, text in tags.items() if text}),
-        complete,
-    )
+    legal = _legal({name: text for name, text in tags.items() if text})
+    return Record(checkpoint.name, _params(summary, checkpoint), points, legal, complete)
 
 
 def _params(summary: Summary, checkpoint: CheckpointResult) -> dict[str, str]:
@@ -176,16 +170,11 @@ def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: in
             points[key, step] = value
 
 
-def _verdict(checkpoints: Iterable[CheckpointResult]) -> str:
+def _verdict(checkpoints: Sequence[CheckpointResult]) -> str:
     """The most severe word of the gated verdicts."""
-    words = {
-        verdict.word
-        for checkpoint in checkpoints
-        for bench in checkpoint.benchmarks
-        if bench.primary
-        for verdict in bench.verdicts
-    }
-    words |= {verdict.word for checkpoint in checkpoints for verdict in checkpoint.missing}
+    verdicts = [v for c in checkpoints for b in c.benchmarks if b.primary for v in b.verdicts]
+    verdicts += [verdict for checkpoint in checkpoints for verdict in checkpoint.missing]
+    words = {verdict.word for verdict in verdicts}
     return next((word for word in SEVERITY if word in words), "not compared")
 
 

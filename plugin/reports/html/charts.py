@@ -29,8 +29,8 @@ def embedded_svg(drawing: Drawing) -> str:
     """A drawing as an element of the page.
 
     Learning curves have a title, a description and a title for each point; bars are hidden from
-    readers of screens, whom the table beside them says the same. The drawing's name, of which a
-    page has one, stands before every id.
+    screen readers, as the table beside them holds the same. Every id begins with the drawing's
+    name, which is unique in the page.
     """
     chart, svg, identity = drawing.chart, drawing.svg, drawing.name
     box = re.search(r'viewBox="[^"]*"', svg)

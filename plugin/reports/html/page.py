@@ -48,7 +48,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart, with the rows of the table that says the same, their header first."""
+    """A chart, with the rows of the table of its values, their header first."""
 
     title: str
     svg: str
@@ -163,7 +163,7 @@ def _fact_columns(rows: Sequence[CheckpointRow]) -> dict[str, tuple[float | int 
         "step": tuple(m.step for m in measurements),
         "sequence": tuple(m.seq_len for m in measurements),
     }
-    if len(set(facts["sequence"])) == 1:  # the settings at the end of the page say it
+    if len(set(facts["sequence"])) == 1:  # it is among the settings at the end of the page
         del facts["sequence"]
     return {n: values for n, values in facts.items() if any(v is not None for v in values)}
 

@@ -224,7 +224,7 @@ def check_matplotlib(where: str) -> None:
 
 @contextmanager
 def matplotlib_set() -> Iterator[None]:
-    """matplotlib set to draw the same thing everywhere, whatever the user's own settings say."""
+    """matplotlib set to draw the same thing everywhere, whatever the user's own settings."""
     check_matplotlib("report plots")
     import matplotlib
     from matplotlib import font_manager
