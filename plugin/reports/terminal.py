@@ -20,7 +20,6 @@ from .rows import (
     benchmark_remarks,
     benchmark_rows,
     checkpoint_rows,
-    composite_row,
     doubts,
     missing_rows,
 )
@@ -112,23 +111,23 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
     yield Line(f"{checkpoint.name} ({about}): {phrases.answering(checkpoint)}", _BOLD)
     if checkpoint.baseline:
         yield Line(f"baseline: {checkpoint.baseline}")
-    table = _Table([row for _, row in checkpoint_rows(checkpoint)], columns)
-    yield table.header
+    table = _table([row for _, row in checkpoint_rows(checkpoint)], columns)
+    yield from next(table)
     for result in checkpoint.benchmarks:
         yield Line(result.protocol + ("" if result.primary else " (shown beside it, not gated)"))
-        for row in benchmark_rows(result):
-            yield from table.next_row(row)
+        for _ in benchmark_rows(result):
+            yield from next(table)
         yield from _remarks(result)
         yield from _flips(summary, result)
     if checkpoint.missing:
         yield Line("in the baseline only")
-        for row in missing_rows(checkpoint):
-            yield from table.next_row(row)
+        for _ in checkpoint.missing:
+            yield from next(table)
         for verdict, sentence in doubts(missing_rows(checkpoint)):
             yield Line(f"  {sentence}", _BY_VERDICT[verdict])
     if (composite := checkpoint.composite) is not None:
         yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
-        yield from table.next_row(composite_row(composite))
+        yield from next(table)
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[Line]:
@@ -150,33 +149,26 @@ def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
             yield Line(f"    {change:4}  {phrases.rerun_command(summary, nodeid)}")
 
 
-class _Table:
-    """One alignment for all rows of a checkpoint, whatever stands between them."""
-
-    def __init__(self, rows: Sequence[MetricRow], columns: int) -> None:
-        compared = any(row.word for row in rows)
-        lines = self._aligned(rows, SCORE, *((COMPARISON, VERDICT) if compared else ()))
-        self._split = compared and max(map(words.width, lines)) > columns
-        self._lines = iter(self._aligned(rows, SCORE, VERDICT) if self._split else lines)
-        self.header = Line(next(self._lines))
-
-    def next_row(self, row: MetricRow) -> Iterator[Line]:
-        """The lines of the next of the rows."""
+def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
+    """The lines of the header, then of each row: one alignment, whatever stands between them."""
+    compared = any(row.word for row in rows)
+    lines = _aligned(rows, SCORE, *((COMPARISON, VERDICT) if compared else ()))
+    split = compared and max(map(words.width, lines)) > columns
+    header, *lines = _aligned(rows, SCORE, VERDICT) if split else lines
+    yield [Line(header)]
+    for row, line in zip(rows, lines, strict=True):
         markup = _BY_VERDICT.get(row.word, _PLAIN) if row.gated else _PLAIN
-        yield Line(next(self._lines), markup)
-        if self._split and row.baseline:
-            compared = f"    baseline {row.baseline}, diff {row.change}"
-            if row.mde != words.MISSING:
-                compared += f", MDE {row.mde}"
-            if row.p_sentence:
-                compared += f", {row.p_sentence}"
-            yield Line(compared, markup)
-        if row.remark:
-            yield Line(f"    {row.remark}", _YELLOW)
+        found = [Line(line, markup)]
+        if split and row.baseline:
+            compared_line = f"    baseline {row.baseline}, diff {row.change}"
+            compared_line += f", MDE {row.mde}" if row.mde != words.MISSING else ""
+            compared_line += f", {row.p_sentence}" if row.p_sentence else ""
+            found.append(Line(compared_line, markup))
+        yield [*found, Line(f"    {row.remark}", _YELLOW)] if row.remark else found
 
-    @staticmethod
-    def _aligned(rows: Sequence[MetricRow], *columns: Columns) -> list[str]:
-        cells = [[title for some in columns for title in some], *(r.cells(*columns) for r in rows)]
-        # An interval stands one space from its number: together they read as one thing.
-        tight = (len(SCORE) + 2,) if COMPARISON in columns else ()
-        return list(words.aligned(cells, words_last=VERDICT in columns, tight=tight))
+
+def _aligned(rows: Sequence[MetricRow], *columns: Columns) -> list[str]:
+    cells = [[title for some in columns for title in some], *(r.cells(*columns) for r in rows)]
+    # An interval stands one space from its number: together they read as one thing.
+    tight = (len(SCORE) + 2,) if COMPARISON in columns else ()
+    return list(words.aligned(cells, words_last=VERDICT in columns, tight=tight))

@@ -64,7 +64,7 @@ def write_report(
 
 
 def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .html import html_report
+    from .html.page import html_report
     from .plots.figures import drawings, write_drawings
     from .plots.series import charts
 

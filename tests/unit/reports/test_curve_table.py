@@ -13,7 +13,7 @@ from ckptbench._util import text as words
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.gate import units
-from ckptbench.reports.html import html_report
+from ckptbench.reports.html.page import html_report
 from ckptbench.reports.markdown import markdown_report
 from ckptbench.reports.overview import overview
 from ckptbench.reports.plots.figures import drawings

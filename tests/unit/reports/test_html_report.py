@@ -17,7 +17,7 @@ from ckptbench._util.errors import CkptbenchError
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.readers.result import SampleRow
 from ckptbench.reports.html import flips_json as embedded
-from ckptbench.reports.html import html_report
+from ckptbench.reports.html.page import html_report
 
 
 class Page(HTMLParser):
