@@ -127,11 +127,6 @@ def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
     }
 
 
-def benchmark_names(summary: Summary) -> tuple[str, ...]:
-    """Every benchmark of the run once, in the run's order."""
-    return tuple(dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names))
-
-
 def _is_stale(path: Path, summary: Summary, official: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether an earlier session of the run left a result file that is no longer true.
 

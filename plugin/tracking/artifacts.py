@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..reports.run_files import benchmark_names
 from ..results.layout import safe_name
 from ..results.summary import CheckpointResult, Summary
 
@@ -24,7 +23,7 @@ def gather_session(folder: Path, summary: Summary, steps: dict[str, int], into: 
             shutil.copy2(path, into)
     if (folder / "plots").is_dir():
         shutil.copytree(folder / "plots", into / "plots", dirs_exist_ok=True)
-    for benchmark in benchmark_names(summary):
+    for benchmark in dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names):
         path = into / f"{safe_name(benchmark)}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(_scores(summary, benchmark, steps))

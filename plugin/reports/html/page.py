@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from importlib.util import find_spec
 from typing import Any
@@ -32,7 +31,7 @@ from ..overview import (
     overview,
 )
 from ..plots.figures import Drawing, drawings
-from ..plots.series import BarChart, CurveChart, charts
+from ..plots.series import BarChart, Chart, CurveChart, charts
 from ..rows import MetricRow
 from .charts import embedded_svg
 from .flips_json import ROWS, Embedded, embedded_flips, script_json
@@ -44,15 +43,6 @@ _LEVEL_WORDS: Mapping[Level, str] = {
     "bad": "Failed",
 }
 Rows = tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A chart, with the rows of the table of its values, their header first."""
-
-    title: str
-    svg: str
-    rows: Rows
 
 
 def html_report(
@@ -182,16 +172,16 @@ def _remark(cell: MetricRow) -> str:
     return "lower is better" if cell.less_is_better else ""
 
 
-def _figures(drawn: Sequence[Drawing], kind: type[CurveChart | BarChart]) -> tuple[Figure, ...]:
-    """The learning curves, or the differences from the baseline or the best."""
+def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, str, Rows], ...]:
+    """`(title, drawing, rows of its values, the header first)` of each chart of a kind."""
     return tuple(
-        Figure(each.chart.title, embedded_svg(each), tuple(_chart_rows(each.chart)))
+        (each.chart.title, embedded_svg(each), tuple(_chart_rows(each.chart)))
         for each in drawn
         if isinstance(each.chart, kind)
     )
 
 
-def _chart_rows(chart: CurveChart | BarChart) -> Iterator[tuple[str, ...]]:
+def _chart_rows(chart: Chart) -> Iterator[tuple[str, ...]]:
     if isinstance(chart, BarChart):
         yield "checkpoint", "difference", "95% interval", "p", "conclusion"
         for bar in chart.bars:

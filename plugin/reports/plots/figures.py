@@ -20,7 +20,7 @@ from ..._util.atomic import atomic_write_bytes, atomic_write_text
 from ..._util.errors import CkptbenchError
 from ...gate import units
 from ...results.layout import safe_name
-from .series import BarChart, CurveChart, Point
+from .series import BarChart, Chart, CurveChart, Point
 
 if TYPE_CHECKING:
     from ...gate.planning import FlipsRow, Shares, Target
@@ -41,7 +41,7 @@ _KOREAN = ("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "
 class Drawing:
     """A chart, drawn; `name` is that of its files, without a suffix."""
 
-    chart: CurveChart | BarChart
+    chart: Chart
     name: str
     svg: str
     png: bytes

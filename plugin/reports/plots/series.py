@@ -103,6 +103,9 @@ class BarChart:
         return f"{self.metric}: difference from {self.against}"
 
 
+Chart = CurveChart | BarChart
+
+
 def charts(
     results: Sequence[Result], conclusions: Conclusions
 ) -> tuple[tuple[CurveChart, ...], tuple[BarChart, ...]]:
