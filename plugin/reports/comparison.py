@@ -23,9 +23,8 @@ _HEADER = ("metric", "before", "after", "diff", "relative", "se", "p worse, Holm
 
 def compared_lines(compared: SideBySide) -> Iterator[str]:
     """The comparison for a terminal."""
-    yield f"before: {described(compared.before)}"
-    yield f"after:  {described(compared.after)}"
-    yield ""
+    before, after = described(compared.before), described(compared.after)
+    yield from (f"before: {before}", f"after:  {after}", "")
     rows = list(_rows(compared))
     lines = iter(list(words.aligned([_HEADER, *(cells for _, cells in rows)], words_last=True)))
     yield next(lines)
@@ -39,8 +38,7 @@ def compared_lines(compared: SideBySide) -> Iterator[str]:
         heading = task
         yield line
     if conclusions := list(_conclusions(compared)):
-        yield ""
-        yield from conclusions
+        yield from ("", *conclusions)
 
 
 def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
@@ -49,11 +47,8 @@ def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
     Args:
         conclusion: one sentence, which stands first.
     """
-    yield f"**{inline(conclusion)}**"
-    yield ""
-    yield f"before: {inline(described(compared.before))}  "
-    yield f"after: {inline(described(compared.after))}"
-    yield ""
+    before, after = (inline(described(side)) for side in (compared.before, compared.after))
+    yield from (f"**{inline(conclusion)}**", "", f"before: {before}  ", f"after: {after}", "")
     rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]
     yield from markdown_table([list(map(inline, r)) for r in [("task", *_HEADER), *rows]], left=2)
     yield ""

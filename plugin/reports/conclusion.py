@@ -33,13 +33,9 @@ class Conclusion:
 def gated_verdicts(summary: Summary) -> Iterator[tuple[CheckpointResult, Verdict]]:
     """The verdicts that the gate decides on, in order; what is only in the baseline last."""
     for checkpoint in summary.checkpoints:
-        for result in checkpoint.benchmarks:
-            if result.primary:
-                for verdict in result.verdicts:
-                    if verdict.gated:
-                        yield checkpoint, verdict
-        for verdict in checkpoint.missing:
-            yield checkpoint, verdict
+        primary = (verdict for r in checkpoint.benchmarks if r.primary for verdict in r.verdicts)
+        gated = (verdict for verdict in primary if verdict.gated)
+        yield from ((checkpoint, verdict) for verdict in (*gated, *checkpoint.missing))
 
 
 def nothing_compared(summary: Summary) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .._util import text as words
@@ -72,7 +72,13 @@ def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
     """
     measurements = [m for run in conclusions.runs for m in run.measurements]
     metrics = headline_metrics(measurements)
-    known = _summaries(results)
+    known = {
+        (measurement.source, measurement.name): checkpoint
+        for result in reversed(results)  # of two that hold one, the first counts
+        for measurement in result.measurements
+        for checkpoint in (result.summary.checkpoints if result.summary else ())
+        if checkpoint.name == measurement.name
+    }
     rows = []
     for run in conclusions.runs:
         for measurement in run.measurements:
@@ -153,14 +159,3 @@ def noise_rows(run: RunConclusions, noise: Iterable[Noise]) -> list[tuple[str, .
         shown = words.MISSING if ratio is None else f"{ratio:.1f}"
         rows.append((each.metric, best.get(each.metric, words.MISSING), *sizes, shown))
     return rows
-
-
-def _summaries(results: Sequence[Result]) -> Mapping[tuple[str, str], CheckpointResult]:
-    known: dict[tuple[str, str], CheckpointResult] = {}
-    for result in results:
-        checkpoints = result.summary.checkpoints if result.summary else ()
-        by_name = {checkpoint.name: checkpoint for checkpoint in checkpoints}
-        for each in result.measurements:
-            if each.name in by_name:
-                known.setdefault((each.source, each.name), by_name[each.name])
-    return known

@@ -142,17 +142,12 @@ def _failed(folder: Path, address: Address, error: Exception) -> CkptbenchError:
     reason = cut(cause[1] if cause else " ".join(text.split()), 300)
     # The login is nobody's to print, so the command that needs it leaves the URI open.
     uri = "URI" if address.secret else address.shown
+    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return CkptbenchError(
         f"the run was not sent: {reason}",
         where=address.shown,
-        remedy=f"everything is on disk: `ckptbench mlflow {_from_here(folder)} --uri {uri}` "
-        "sends it later",
+        remedy=f"everything is on disk: `ckptbench mlflow {shown} --uri {uri}` sends it later",
     )
-
-
-def _from_here(folder: Path) -> Path:
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def _send(

@@ -104,7 +104,7 @@ def write_plan(
 
 def curve_figure(chart: CurveChart) -> Any:
     """A matplotlib figure of the learning curves with their 95% bands, shares in per cent."""
-    scale = 100 if chart.share else 1
+    scale = 100 if chart.unit == "share" else 1
     figure, axes = _subplots(4.2, chart.metric)
     for index, curve in enumerate(chart.curves):
         style = index % len(COLOURS)
@@ -120,8 +120,9 @@ def curve_figure(chart: CurveChart) -> Any:
             if known:
                 _draw_intervals(axes, list(points), scale, COLOURS[style])
     axes.set_xlabel(chart.axis)
-    unit = "lower is better" if chart.higher_is_better is False else "score"
-    axes.set_ylabel(f"{'score, %' if chart.share else unit} (bands: 95% intervals)")
+    label = "lower is better" if chart.higher_is_better is False else "score"
+    label = "score, %" if chart.unit == "share" else label
+    axes.set_ylabel(f"{label} (bands: 95% intervals)")
     axes.grid(alpha=0.3)
     if len(chart.curves) > 1:
         axes.legend()

@@ -46,20 +46,15 @@ class CurveChart:
 
     Attributes:
         axis: what x is, the same for every curve.
-        share: whether values are fractions, shown in per cent.
+        unit: of the values: `share` of fractions, shown in per cent, or empty.
         higher_is_better: None where that is not known.
     """
 
     metric: str
     axis: Axis
     curves: tuple[Curve, ...]
-    share: bool = True
+    unit: Literal["share", ""] = "share"
     higher_is_better: bool | None = True
-
-    @property
-    def unit(self) -> str:
-        """Of the values; see `scores.metric.Unit`."""
-        return "share" if self.share else ""
 
     @property
     def title(self) -> str:
@@ -129,10 +124,10 @@ def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
             shown = tuple(curve for curve in curves if curve.points)
             every = [m.score(metric) for run in runs for m in run.measurements]
             scores = [score for score in every if score is not None]
-            share = all(score.share for score in scores)
+            unit: Literal["share", ""] = "share" if all(s.share for s in scores) else ""
             directions = {score.higher_is_better for score in scores}
             better = directions.pop() if len(directions) == 1 else None
-            charts.append(CurveChart(metric, axis, shown, share, better))
+            charts.append(CurveChart(metric, axis, shown, unit, better))
     return tuple(charts)
 
 
@@ -195,10 +190,10 @@ def _is_axis(values: Sequence[float | None]) -> bool:
 
 
 def _curve(run: RunConclusions, metric: str, position: Position) -> Curve:
-    points = []
-    for index, measurement in enumerate(run.measurements):
-        score = measurement.score(metric)
-        if score is not None and score.value is not None:
-            x = position(index, measurement)
-            points.append(Point(measurement.name, x, score.value, score.interval))
+    scores = [(index, m, m.score(metric)) for index, m in enumerate(run.measurements)]
+    points = [
+        Point(measurement.name, position(index, measurement), score.value, score.interval)
+        for index, measurement, score in scores
+        if score is not None and score.value is not None
+    ]
     return Curve(run.run, tuple(sorted(points, key=lambda point: point.x)))

@@ -181,13 +181,13 @@ def test_equal_values_without_intervals_can_be_drawn() -> None:
 
 def test_values_that_are_no_shares_are_not_shown_in_per_cent() -> None:
     points = curve("a", (1, 31.5, (30.0, 33.0)), (2, 24.25, (23.0, 25.0)))
-    chart = CurveChart("lambada_perplexity", "step", (points,), False, higher_is_better=False)
+    chart = CurveChart("lambada_perplexity", "step", (points,), "", higher_is_better=False)
     text = in_page(chart)
     assert "score, %" not in text
     assert "31.500%" not in text
     assert "lower is better" in text
     assert "lowest 24.250 at" in text
-    unknown = CurveChart("x", "step", (points,), share=False, higher_is_better=None)
+    unknown = CurveChart("x", "step", (points,), unit="", higher_is_better=None)
     assert "better" not in in_page(unknown)
 
 
