@@ -49,9 +49,10 @@ def other_details(conclusions: Conclusions) -> Iterator[str]:
     """What is concluded of the metrics that have no sentence of their own."""
     known = "\n".join(conclusions.sentences)
     for run in conclusions.runs:
-        falls = (each for each in run.peaks if each.comparison is not None)
-        details = (each.detail for each in (*run.best, *falls) if each.detail not in known)
-        yield from (f"{run.run}: {detail}" if run.run else detail for detail in details)
+        details = [each.detail for each in run.best]
+        details += [each.detail for each in run.peaks if each.comparison is not None]
+        new = (detail for detail in details if detail not in known)
+        yield from (f"{run.run}: {detail}" if run.run else detail for detail in new)
 
 
 def run_table(run: RunConclusions, *, columns: int = 100, verbose: bool = False) -> Iterator[str]:
