@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ckptbench.fixtures.datasets.code.tasks import task_of
     from ckptbench.fixtures.sandbox import Sandbox
 
-    from ..reports.lacking import lacking_note
+    from ..reports.phrases import missing_packages_note
 
     protocol = _protocol(arguments)
     completions = completions_file.read(arguments.file, _problems(arguments))
@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
         atomic_write_text(arguments.output, "".join(f"{json.dumps(row)}\n" for row in rows))
     hints = [] if protocol else _hints(completions_file.unfit(completions.answers), arguments, rows)
     _print_scores(rows, arguments.k, completions.unanswered, hints)
-    note = lacking_note(row["reason"] for row in rows if row["verdict"] != "pass")
+    note = missing_packages_note(row["reason"] for row in rows if row["verdict"] != "pass")
     if note:
         print(f"note: {note}")
     broken = sum(row["verdict"] == "error" for row in rows)

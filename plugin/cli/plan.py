@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plot(path: Path, target: Target, found: list[Planned]) -> None:
     """Draw the MDE by samples of the first metric of 0/1 outcomes."""
-    from ..reports.plots.planning import write_plan
+    from ..reports.plots.figures import write_plan
 
     planned = next((each for each in found if each.flips), None)
     if planned is None:

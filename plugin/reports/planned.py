@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .._util.tables import aligned
+from .._util.text import aligned
 from ..gate.planning import FlipsRow, Passes, Shares, Target, by_flips, by_trials, design_effect
 from ..readers.plannable import changed_of, column_of, noise_floor, passes_of, seen_flips
 from ..readers.result import Result

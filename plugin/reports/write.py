@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +10,9 @@ from pathlib import Path
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, nearest
 from .._util.extensions import contributions
+from ..analysis.conclude import conclude
 from ..analysis.conclusions import Conclusions
+from ..readers.detect import read
 from ..readers.result import Result
 
 Writer = Callable[[Sequence[Result], Conclusions, Path], tuple[Path, ...]]
@@ -62,6 +64,20 @@ def check_formats(names: Sequence[str]) -> None:
                 )
 
 
+def concluded(
+    folder: Path, *, alpha: float, tolerance: Mapping[str, float], seed: int
+) -> tuple[Result, Conclusions]:
+    """A run's results, read back from its folder, and what they allow to conclude.
+
+    So a report at the end of a run is what `ckptbench report` makes of the same folder later.
+
+    Raises:
+        CkptbenchError: a file of the run cannot be read.
+    """
+    result = read(folder)
+    return result, conclude(result.measurements, alpha=alpha, tolerance=tolerance, seed=seed)
+
+
 def write_report(
     results: Sequence[Result], conclusions: Conclusions, folder: Path, formats: Sequence[str]
 ) -> tuple[Path, ...]:
@@ -98,11 +114,13 @@ def write_report(
 
 
 def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .html import html_report
+    from .html.page import html_report
+    from .plots.figures import drawings, write_drawings
+    from .plots.series import charts
 
-    path = folder / "report.html"
-    atomic_write_text(path, html_report(results, conclusions))
-    return (path, *_plots(results, conclusions, folder))
+    path, drawn = folder / "report.html", drawings(*charts(results, conclusions))
+    atomic_write_text(path, html_report(results, conclusions, drawn))
+    return (path, *write_drawings(folder / "plots", drawn))
 
 
 def _markdown(
@@ -116,12 +134,10 @@ def _markdown(
 
 
 def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .overview import overview
-    from .plots.figures import write_plots
-    from .plots.series import bar_charts, curve_charts
+    from .plots.figures import drawings, write_drawings
+    from .plots.series import charts
 
-    bars = bar_charts(overview(results, conclusions), conclusions)
-    return write_plots(folder / "plots", curve_charts(conclusions), bars)
+    return write_drawings(folder / "plots", drawings(*charts(results, conclusions)))
 
 
 _INSTALL = "pip install 'ckptbench[report]'"

@@ -199,6 +199,11 @@ class CheckpointResult:
     in_baseline: int = 0
     compared: int = 0
 
+    @property
+    def benchmark_names(self) -> tuple[str, ...]:
+        """Every benchmark once, in the run's order."""
+        return tuple(dict.fromkeys(result.benchmark for result in self.benchmarks))
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:

@@ -11,8 +11,8 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from ..readers.run import SUMMARY, read_summary, sample_heads, samples_path
-from ..reports.run_files import read_official
 from ..results.group import GroupMetadata
+from ..results.lm_eval_format import read_official
 from ..results.outcome import Recorded
 from ..results.stored_run import StoredRun
 from ..results.summary import Summary
@@ -77,7 +77,7 @@ class Part:
 
     @cached_property
     def official(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """What lm-eval made of whole tasks and groups; see `reports.files.read_official`."""
+        """What lm-eval made of whole tasks and groups; see `lm_eval_format.read_official`."""
         return read_official(self.folder, self.summary) if self.summary else {}
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from .._util.atomic import atomic_write_text, atomic_writer
 from .._util.names import with_checkpoint
 from ..readers.run import read_summary
-from ..reports.lm_eval_format import united
-from ..reports.run_files import read_official, write_reports
+from ..reports.run_files import write_reports
 from ..results.layout import PARTS, safe_name
+from ..results.lm_eval_format import read_official, united
 from ..results.summary import CheckpointResult, Summary
 
 _NODE_ID = re.compile(r'("nodeid": "[^"\[]*\[)')

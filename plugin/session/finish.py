@@ -23,11 +23,11 @@ from ..gate.decide import fails
 from ..gate.verdict import Gate
 from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
-from ..reports.lacking import lacking_note
-from ..reports.lm_eval_format import task_results
+from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
 from ..results.layout import safe_name
+from ..results.lm_eval_format import task_results
 from ..results.summary import CheckpointResult, Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import write_files
@@ -109,13 +109,13 @@ def _report(run: Run, summary: Summary) -> RunResult:
             note = f"no report of an interrupted run was written: {later}"
             summary = replace(summary, notes=(*summary.notes, note))
         return RunResult(summary)
-    from ..reports import write_sweep as report
+    from ..reports.write import concluded, write_report
 
     try:
-        result, conclusions = report.concluded(
+        found, conclusions = concluded(
             folder, alpha=options.alpha, tolerance=options.tolerance, seed=options.seed
         )
-        files = report.write(result, conclusions, folder, options.report) if options.report else ()
+        files = write_report([found], conclusions, folder, options.report) if options.report else ()
         return RunResult(summary, "", conclusions if several else None, tuple(files))
     except Exception as error:
         reason = str(error).partition("\n")[0]
@@ -163,7 +163,7 @@ def _given(options: Options) -> dict[str, Given]:
 
 def _notes(run: Run) -> list[str]:
     missed = (each.reason for each in run.outcomes.by_nodeid.values() if each.status == "missed")
-    return [*run.notes, *filter(None, [lacking_note(missed)])]
+    return [*run.notes, *filter(None, [missing_packages_note(missed)])]
 
 
 def _environment(run: Run, config: pytest.Config) -> dict[str, str]:

@@ -58,9 +58,9 @@ class Controller:
         """Add the scores and verdicts to a pytest-json-report file."""
         summary = self._bench.result.summary
         if summary is not None:
-            from ..reports.json_report import json_report_part
+            from ..results.as_json import summary_as_json
 
-            json_report["ckptbench"] = json_report_part(summary)
+            json_report["ckptbench"] = summary_as_json(summary)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:

@@ -267,7 +267,7 @@ def score_lines(summary: Summary) -> list[str]:
         ]
         if checkpoint.composite is not None:
             rows.append(composite_row(checkpoint.composite))
-        scores = [" ".join(filter(None, (r.metric, r.score, r.verdict))) for r in rows]
+        scores = [" ".join(filter(None, (r.metric, r.value, r.word))) for r in rows]
         doubt = "" if summary.complete else ", incomplete"
         lines.append(f"{checkpoint.name}: {', '.join(scores)}{doubt} ({summary.seconds:.0f} s)")
     return lines

@@ -1,17 +1,20 @@
-"""One checkpoint's result in one benchmark, in the shape of lm-eval's result files.
+"""lm-eval's result files: one checkpoint's result in one benchmark, written and read back.
 
-Tools that read lm-eval's files read these. What lm-eval has no place for stands under `ckptbench`.
+Tools that read lm-eval's files read these. What lm-eval has no key for stands under `ckptbench`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from .._util.jsonio import JSON
-from ..results.as_json import as_json
-from ..results.summary import BenchmarkResult, CheckpointResult, Summary
+from .as_json import as_json
+from .layout import safe_name
+from .summary import BenchmarkResult, CheckpointResult, Summary
 
 # Parts of lm-eval's result that are kept by task.
 _BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples", "task_hashes")
@@ -74,6 +77,45 @@ def _theirs(official: Mapping[str, Any], name: str) -> dict[str, JSON]:
     return found
 
 
+def results_file(checkpoint: CheckpointResult, benchmark: str, *, alone: bool) -> str:
+    """Name of a benchmark's result file; it has the checkpoint's unless the run has no other."""
+    owner = "" if alone else f"{safe_name(checkpoint.name)}_"
+    return f"{owner}{safe_name(benchmark)}_results.json"
+
+
+def read_results_file(path: Path) -> dict[str, Any]:
+    """The object that a result file holds; an empty one when it is missing or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    whole = isinstance(content, dict) and isinstance(content.get("ckptbench"), dict)
+    return content if whole else {}
+
+
+def read_official(folder: Path, summary: Summary) -> dict[str, dict[str, dict[str, Any]]]:
+    """What lm-eval made of a run, by checkpoint and name of the task or group.
+
+    It is read from the run's result files. One that is missing or damaged, or that does not hold
+    the very results of the summary, is ignored: it may be of an earlier session of the run.
+
+    Args:
+        summary: of the run, as `summary.json` has it.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    alone = len(summary.checkpoints) == 1
+    for checkpoint in summary.checkpoints:
+        for benchmark in checkpoint.benchmark_names:
+            content = read_results_file(folder / results_file(checkpoint, benchmark, alone=alone))
+            official = of_lm_eval(content)
+            if official is None:
+                continue
+            expected = task_results(summary, checkpoint, benchmark, official)
+            if content["ckptbench"] == expected["ckptbench"]:
+                found.setdefault(checkpoint.name, {})[benchmark] = official
+    return found
+
+
 def of_lm_eval(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """What lm-eval made of a task or group, of its result file; None where lm-eval made nothing."""
     if content.get("ckptbench", {}).get("aggregated_by") != LM_EVAL:
@@ -100,48 +142,35 @@ def tasks_below(name: str, official: Mapping[str, Any]) -> set[str]:
 def with_all_below(name: str, official: Mapping[str, Any]) -> set[str]:
     """A task or group with the tasks and groups in it, at any depth."""
     subtasks: Mapping[str, list[str]] = official.get("group_subtasks", {})
-    found: set[str] = set()
-    left = [name]
-    while left:
-        each = left.pop()
-        if each not in found:
-            found.add(each)
-            left += subtasks.get(each, [])
+    found, rest = {name}, [name]
+    while rest:
+        new = [task for task in subtasks.get(rest.pop(), ()) if task not in found]
+        found.update(new)
+        rest += new
     return found
 
 
 def _ours(members: list[BenchmarkResult]) -> dict[str, JSON]:
     """A benchmark of our own: its gated protocol under its name, others under theirs."""
-    by_task = {
-        (result.benchmark if result.primary else result.protocol): result for result in members
-    }
-    return {
-        "results": {task: _scores(task, result) for task, result in by_task.items()},
-        "group_subtasks": {task: [] for task in by_task},
-        "configs": {
-            task: {
-                "task": task,
-                "protocol": result.protocol,
-                "dataset_path": result.dataset.source or result.dataset.name,
-            }
-            for task, result in by_task.items()
-        },
-        "versions": {task: result.protocol for task, result in by_task.items()},
-        "n-shot": dict.fromkeys(by_task, 0),
-        "higher_is_better": {
-            task: {
-                score.metric: score.higher_is_better
-                for score in result.scores
-                if score.higher_is_better is not None
-            }
-            for task, result in by_task.items()
-        },
-        "n-samples": {
-            task: {"original": result.coverage.planned, "effective": result.coverage.scored}
-            for task, result in by_task.items()
-        },
-        "task_hashes": {task: result.dataset.hash for task, result in by_task.items()},
-    }
+    found: dict[str, JSON] = {}
+    for result in members:
+        task = result.benchmark if result.primary else result.protocol
+        data, coverage = result.dataset, result.coverage
+        directions = {score.metric: score.higher_is_better for score in result.scores}
+        path = data.source or data.name
+        parts = {
+            "results": _scores(task, result),
+            "group_subtasks": [],
+            "configs": {"task": task, "protocol": result.protocol, "dataset_path": path},
+            "versions": result.protocol,
+            "n-shot": 0,
+            "higher_is_better": {m: more for m, more in directions.items() if more is not None},
+            "n-samples": {"original": coverage.planned, "effective": coverage.scored},
+            "task_hashes": data.hash,
+        }
+        for part, value in parts.items():
+            found.setdefault(part, {})[task] = value
+    return found
 
 
 def _scores(task: str, result: BenchmarkResult) -> dict[str, JSON]:
