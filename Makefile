@@ -20,10 +20,10 @@ READY := $(VENV)/.ready
 ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test servers measure simulate lint types clean
+.PHONY: help venv bench test servers measure simulate lint linked docs types clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 venv: $(READY)  ## make the environment, if it is not there yet
 
@@ -64,13 +64,19 @@ lint: $(READY)  ## check style and formatting
 	$(BIN)/ruff format --check .
 
 # `plugin`, `fixtures` and `benchmarks` are one package, `ckptbench`, by a mapping that only
-# setuptools knows. mypy looks for packages by their place, so it is shown a tree of links in
-# which they stand where they are imported from.
+# setuptools knows. mypy and mkdocstrings look for packages by their place, so they are shown a
+# tree of links in which they stand where they are imported from.
 TYPES := build/types
 
-types: $(READY)  ## check types
-	rm -rf $(TYPES) && mkdir -p $(TYPES)/ckptbench
-	ln -s "$(CURDIR)"/plugin/* "$(CURDIR)"/fixtures "$(CURDIR)"/benchmarks $(TYPES)/ckptbench
+linked:
+	@rm -rf $(TYPES) && mkdir -p $(TYPES)/ckptbench
+	@ln -s "$(CURDIR)"/plugin/* "$(CURDIR)"/fixtures "$(CURDIR)"/benchmarks $(TYPES)/ckptbench
+
+# The variable silences an advertisement of the theme's authors.
+docs: $(READY) linked  ## build the documents as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+types: $(READY) linked  ## check types
 	cd $(TYPES) && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml \
 	    --cache-dir ../../.mypy_cache -p ckptbench
 
