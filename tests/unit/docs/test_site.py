@@ -1,4 +1,4 @@
-"""The documents as a site: it is built without a warning, and its reference holds the public API."""
+"""The documents as a site: built without a warning, with the public API in its reference."""
 
 from __future__ import annotations
 
