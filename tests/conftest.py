@@ -1,10 +1,10 @@
-"""What all tests share: pytest's own fixture for running pytest, and a server of a demo."""
+"""What all tests share: pytest in pytest, a server of a demo, lm-eval's index made once."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +13,36 @@ from typing import Any
 import pytest
 
 pytest_plugins = ("pytester",)
+
+
+@pytest.fixture(scope="session")
+def one_lm_eval_index() -> Iterator[None]:
+    """lm-eval's index of the 14,000 tasks that it ships is made once for all tests of a process.
+
+    It takes seconds, and lm-eval makes it again for each further folder of tasks. A run of pytest
+    inside a test imports lm-eval anew, unless it was imported before, as it is here.
+    """
+    if importlib.util.find_spec("lm_eval") is None:
+        yield
+        return
+    import lm_eval.tasks
+    from lm_eval.tasks._index import TaskIndex
+
+    shipped = Path(lm_eval.tasks.__file__).parent
+    build = TaskIndex.build
+    made: dict[str, Any] = {}
+
+    def build_once(paths: Iterable[Path], **options: Any) -> dict[str, Any]:
+        roots = list(paths)
+        if shipped not in roots:
+            return build(roots, **options)
+        if not made:
+            made.update(build([shipped], **options))
+        return {**made, **build([root for root in roots if root != shipped], **options)}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TaskIndex, "build", staticmethod(build_once))
+        yield
 
 
 @pytest.fixture(scope="session")

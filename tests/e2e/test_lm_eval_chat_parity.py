@@ -55,8 +55,9 @@ def theirs(place: Any) -> Callable[..., Mapping[str, Any]]:
 
 @pytest.fixture(scope="module")
 def ours(place: Any) -> Callable[..., tuple[Path, str]]:
-    """Runs the tasks and gives the run's folder and the command's output."""
+    """Runs the tasks and gives the run's folder and the command's output; the same run once."""
 
+    @cache
     def run(kind: str, *options: str, status: int = 0) -> tuple[Path, str]:
         run_id = f"run-{len(list((place.path / 'results').glob('*')))}"
         output = place.run(
