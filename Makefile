@@ -16,11 +16,11 @@ BIN := $(VENV)/bin
 # Touched when everything is installed: an environment that was left half made is made again.
 READY := $(VENV)/.ready
 
-# Tests that start workers of their own, and are not to run inside one.
-ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
+# A file's tests share what they make: they stay with one worker.
+PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test servers measure simulate lint linked docs types clean
+.PHONY: help venv bench test test-all servers measure simulate lint linked docs types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -44,9 +44,11 @@ bench: $(READY)  ## run the suite on the demo checkpoints and compare with the b
 	$(BIN)/pytest benchmarks/test_problems.py --checkpoint=demo-code \
 	    --num-samples=20 --temperature=0.8 $(ARGS)
 
-test: $(READY)  ## run the tests
-	$(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile $(foreach file,$(ALONE),--ignore=$(file)) $(ARGS)
-	$(if $(ARGS),,$(BIN)/pytest $(ALONE))
+test: $(READY)  ## run the tests but for the slow ones (5 minutes on two cores)
+	$(PYTEST) -m 'not slow' $(ARGS)
+
+test-all: $(READY)  ## run all tests (20 minutes on two cores)
+	$(PYTEST) $(ARGS)
 
 # CKPTBENCH_SERVED and CKPTBENCH_SERVED_GGUF are the models that are served: a folder and a file.
 servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (4 GB, minutes)

@@ -14,6 +14,27 @@ import pytest
 
 pytest_plugins = ("pytester",)
 
+# Markers that follow from what a test asks for.
+MARKER_OF = {
+    "chromium": "browser",
+    "corpora": "slow",
+    "gpu": "gpu",
+    "models": "slow",
+    "sandbox": "sandbox",
+    "serve": "server",
+    "server": "server",
+    "transformers_serve": "server",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures, before `-m` selects among them."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKER_OF:
+                item.add_marker(MARKER_OF[fixture])
+
 
 @pytest.fixture(scope="session")
 def one_lm_eval_index() -> Iterator[None]:
@@ -25,8 +46,9 @@ def one_lm_eval_index() -> Iterator[None]:
     if importlib.util.find_spec("lm_eval") is None:
         yield
         return
-    import lm_eval.tasks
     from lm_eval.tasks._index import TaskIndex
+
+    import lm_eval.tasks
 
     shipped = Path(lm_eval.tasks.__file__).parent
     build = TaskIndex.build

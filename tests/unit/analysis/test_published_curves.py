@@ -107,6 +107,7 @@ def test_the_lengths_are_told_as_one_family_whoever_names_the_runs(
     assert said(conclude(mlm), "mlm_v2 1536 and mlm_v2 2048 are statistically tied in real@1")
 
 
+@pytest.mark.slow
 def test_a_hundred_times_the_samples_would_have_supported_all_of_them(
     published: tuple[Measurement, ...],
 ) -> None:

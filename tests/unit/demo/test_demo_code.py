@@ -60,6 +60,7 @@ def test_the_batches_teach_bodies_only() -> None:
         assert words.decode(text.ids[text.start :]) == f"\n{program.code}</s>"
 
 
+@pytest.mark.sandbox
 def test_programs_do_what_their_examples_say() -> None:
     made = programs.programs(seed=99)
     for program in (next(made) for _ in range(300)):

@@ -10,6 +10,8 @@ import pytest
 
 import ckptbench
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 
