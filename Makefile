@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test test-all servers measure simulate lint linked docs types clean
+.PHONY: help venv bench test test-all servers measure simulate coverage lint linked docs types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -61,9 +61,26 @@ simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
 	$(BIN)/python tests/bench/items.py $(ARGS)
 
-lint: $(READY)  ## check style and formatting
+# The rooms that decide what a run says have to be covered by `fail_under` of pyproject.toml, and
+# the others are shown. What runs in the sandbox cannot write down which lines it ran.
+DECIDING := plugin/session/*,plugin/gate/*
+COVERAGE := $(BIN)/python -m coverage
+
+coverage: $(READY)  ## run the tests of the plugin and say how many of its lines and branches they run
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(COVERAGE) run -m pytest -n auto --maxprocesses=4 --dist=loadfile -q \
+	    -m 'not slow and not sandbox' tests/unit tests/pytester $(ARGS)
+	$(COVERAGE) combine --quiet
+	@for room in plugin/*/; do \
+	    printf '%-20s %3s%%\n' "$$room" \
+	        "$$($(COVERAGE) report --include="$$room*" --fail-under=0 --format=total)"; \
+	done
+	$(COVERAGE) report --include='$(DECIDING)' --skip-covered
+
+lint: $(READY)  ## check style, formatting and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 # `plugin`, `fixtures` and `benchmarks` are one package, `ckptbench`, by a mapping that only
 # setuptools knows. mypy and mkdocstrings look for packages by their place, so they are shown a
