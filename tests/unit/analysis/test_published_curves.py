@@ -10,6 +10,8 @@ from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions, RunConclusions
 from ckptbench.results.measurement import Measurement
 
+pytestmark = pytest.mark.slow
+
 SHORT, LONG = "mlm_v2 (seq_len 1536)", "mlm_v2 (seq_len 2048)"
 
 
@@ -107,7 +109,6 @@ def test_the_lengths_are_told_as_one_family_whoever_names_the_runs(
     assert said(conclude(mlm), "mlm_v2 1536 and mlm_v2 2048 are statistically tied in real@1")
 
 
-@pytest.mark.slow
 def test_a_hundred_times_the_samples_would_have_supported_all_of_them(
     published: tuple[Measurement, ...],
 ) -> None:

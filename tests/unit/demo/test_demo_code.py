@@ -116,6 +116,7 @@ def correct() -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 def test_it_solves_some_problems_always_or_often_and_some_never(correct: dict[str, int]) -> None:
     share = sum(correct.values()) / (8 * len(correct))
     assert 0.15 <= share <= 0.7
