@@ -223,6 +223,7 @@ def test_the_newest_can_come_first(project: Project) -> None:
     assert list(project.curve()) == ["checkpoint-100", "checkpoint-200"]
 
 
+@pytest.mark.slow
 def test_a_slow_trainer_that_keeps_the_last_two(
     project: Project, alongside: Callable[..., threading.Thread]
 ) -> None:
@@ -452,6 +453,7 @@ def test_a_folder_that_can_never_be_there_is_refused(
     assert "none can be created there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_the_demo_is_watched(tmp_path: Path) -> None:
     shutil.copytree(BENCHMARKS / "demo/demo-mlm/checkpoint-1500", tmp_path / "runs/checkpoint-1500")
     project = Project(tmp_path)

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("xdist")
 
 TEXTS = [f"{('right', 'wrong', 'second', 'skipped')[i % 4]} {i:02}" for i in range(14)]
-MODES = ["load", "loadscope", "loadfile", "loadgroup", "worksteal", "each", "no"]
+SLOW_MODES = ("loadscope", "loadfile", "loadgroup", "each")
+MODES = ["load", "worksteal", "no", *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW_MODES)]
 
 
 def status_by_name(project: Any) -> dict[str, str]:

@@ -99,7 +99,7 @@ def on_gpu(dtype: str) -> Any:
     import torch
 
     missing = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-    return pytest.param("cuda", dtype, marks=missing)
+    return pytest.param("cuda", dtype, marks=(pytest.mark.gpu, missing))
 
 
 GPU = [on_gpu("fp32"), on_gpu("bf16"), on_gpu("fp16")]

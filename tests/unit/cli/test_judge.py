@@ -12,7 +12,10 @@ import pytest
 from ckptbench.cli import main
 from ckptbench.fixtures.datasets.io.shipped import shipped
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's")
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),
+]
 
 
 @pytest.fixture

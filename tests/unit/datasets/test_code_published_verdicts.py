@@ -16,6 +16,8 @@ from ckptbench.fixtures.datasets.code.protocols import IMPORTS
 from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
 from ckptbench.fixtures.sandbox import Sandbox, StdioTask, Task
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data() -> Path:

@@ -55,6 +55,7 @@ def test_the_rows_of_the_page_are_found_and_read(folder: Path) -> None:
         assert canonical_program(sample) or name == "codecontests"
 
 
+@pytest.mark.sandbox
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's")
 def test_the_commands_of_the_page_judge(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -237,6 +237,7 @@ def test_nothing_comes_of(sandbox: Sandbox, guarded: Path, name: str) -> None:
     assert sorted(os.listdir(guarded)) == ["secret.txt", "victim.txt"]
 
 
+@pytest.mark.slow
 def test_a_collection_of_others(guarded: Path) -> None:
     path = os.environ.get("CKPTBENCH_HOSTILE")
     if not path:
