@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ckptbench.api.requests import Generated, content_hash
 from ckptbench.config.options import Options
 from ckptbench.results.answers import Key, encode
+from ckptbench.results.group import GroupMetadata
 from ckptbench.results.outcome import Recorded
 from ckptbench.results.store import RunStore
 from ckptbench.results.stored_run import PlannedItem
@@ -45,26 +45,26 @@ def make_run(
     """
     benchmark = protocol.partition("/")[0]
     store = RunStore(folder)
-    groups: list[dict[str, Any]] = []
+    groups: list[GroupMetadata] = []
     items: list[PlannedItem] = []
     outcomes: dict[str, Recorded] = {}
     samples: dict[str, dict[str, str]] = {}
     answers, served = [], []
     for number, (name, trials_of) in enumerate(checkpoints.items()):
         groups.append(
-            {
-                "checkpoint": name,
-                "spec": f"runs/{run}/{name}",
-                "run": run,
-                "benchmark": benchmark,
-                "protocol": protocol,
-                "primary": True,
-                "reducer": spec_of(reducer or TopK((1, 5))),
-                "dataset": dataset,
-                "source": f"{dataset}.txt",
-                "licence": "Apache-2.0",
-                "own_checkpoint": True,
-            }
+            GroupMetadata(
+                checkpoint=name,
+                spec=f"runs/{run}/{name}",
+                run=run,
+                benchmark=benchmark,
+                protocol=protocol,
+                primary=True,
+                reducer=spec_of(reducer or TopK((1, 5))),
+                dataset=dataset,
+                source=f"{dataset}.txt",
+                licence="Apache-2.0",
+                own_checkpoint=True,
+            )
         )
         for sample, trials in trials_of.items():
             fields = {"text": f"{sample} of {dataset}, with a word that returns", "answer": "word"}

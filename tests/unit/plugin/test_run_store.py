@@ -24,6 +24,7 @@ from ckptbench import (
     Skipped,
 )
 from ckptbench.results.answers import Asker, Key, NoLongerAnAnswer, decode, encode
+from ckptbench.results.group import GroupMetadata
 from ckptbench.results.layout import STORE
 from ckptbench.results.store import RunStore, earlier_runs
 from ckptbench.results.stored_run import PlannedItem
@@ -119,7 +120,7 @@ def test_answers_that_were_null_are_counted_by_group(tmp_path: Path) -> None:
     ]
     groups = [0, 0, 0, 1, 1]
     items = [PlannedItem(n, f"n{n}", groups[n], f"n{n}", "s", "s", 0) for n in range(len(texts))]
-    store.write_plan("t", [], [{}, {}], items, [])
+    store.write_plan("t", [], GROUPS, items, [])
     assert store.nulls() == {}
     store.serve([(n, groups[n], key(f"s{n}"), encode(text)) for n, text in enumerate(texts)])
     assert store.nulls() == {0: 1, 1: 2}
@@ -266,6 +267,18 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     store.close()
 
 
+GROUPS = [
+    GroupMetadata("base", "real", "real/whole-word", True, {"reducer": "top_k", "ks": [1, 5]}),
+    GroupMetadata(
+        *("tuned", "real", "real/whole-word", True, {"reducer": "top_k", "ks": [1, 5]}),
+        left_out=("a",),
+        metrics=("real@1",),
+        facts={"val_loss": 0.5},
+        asked={"limit": {"value": 3, "source": "--limit"}},
+    ),
+]
+
+
 def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
     return PlannedItem(position, f"t.py::t[{sample}]", group, sample, f"hash-{sample}", "c", 0)
 
@@ -273,21 +286,21 @@ def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
 def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     items = [planned(2, "b"), planned(0, "a"), planned(5, "c", 1)]
-    store.write_plan("token", [], [{"name": "g0"}, {"name": "g1"}], items, [])
+    store.write_plan("token", [], GROUPS, items, [])
     assert [item.id for item in store.plan()] == ["a", "b", "c"]
     assert store.group_of_positions() == [(0, 0), (2, 0), (5, 1)]
-    assert store.groups() == [{"name": "g0"}, {"name": "g1"}]
+    assert store.groups() == GROUPS
     assert store.token() == "token"
     store.close()
 
 
 def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    store.write_plan("first", [], [{}], [planned(0, "a")], [("hash-a", {"text": "A"})])
+    store.write_plan("first", [], GROUPS, [planned(0, "a")], [("hash-a", {"text": "A"})])
     store.add([(key(), encode(ANSWER))], [(0, key().digest)])
     store.add_work(0, 1.5, 3, 1)
     store.note_taken(0)
-    store.write_plan("second", [], [{}], [planned(0, "b")], [("hash-b", {"text": "B"})])
+    store.write_plan("second", [], GROUPS, [planned(0, "b")], [("hash-b", {"text": "B"})])
     assert [item.id for item in store.plan()] == ["b"]
     assert store.work() == {}
     assert store.taken() == set()
@@ -299,7 +312,7 @@ def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> No
 def test_an_item_shows_its_sample_and_the_answer_it_was_given(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     samples = [("hash-a", {"text": "가"}), ("hash-b", {"text": "B"})]
-    store.write_plan("token", [], [{}], [planned(0, "a"), planned(1, "b")], samples)
+    store.write_plan("token", [], GROUPS, [planned(0, "a"), planned(1, "b")], samples)
     store.add([(key(), encode(ANSWER))], [(1, key().digest)])
     assert list(store.answered(0)) == [
         (planned(0, "a"), '{"text": "가"}', None),
@@ -331,7 +344,7 @@ def test_an_item_is_counted_by_whoever_answers_it_first(tmp_path: Path) -> None:
 
 def test_an_item_shows_the_last_answer_it_was_given(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    store.write_plan("token", [], [{}], [planned(0, "a")], [("hash-a", {})])
+    store.write_plan("token", [], GROUPS, [planned(0, "a")], [("hash-a", {})])
     later = Filled(("later",), (-1.0,), 1, 1)
     store.serve([(0, 0, key("one"), encode(ANSWER))])
     store.serve([(0, 0, key("two"), encode(later))])
