@@ -71,9 +71,9 @@ coverage: $(READY)  ## run the tests of the plugin and say how many of its lines
 	$(COVERAGE) run -m pytest -n auto --maxprocesses=4 --dist=loadfile -q \
 	    -m 'not slow and not sandbox' tests/unit tests/pytester $(ARGS)
 	$(COVERAGE) combine --quiet
-	@for room in plugin/*/; do \
+	@for file in plugin/*/__init__.py; do room=$${file%/__init__.py}; \
 	    printf '%-20s %3s%%\n' "$$room" \
-	        "$$($(COVERAGE) report --include="$$room*" --fail-under=0 --format=total)"; \
+	        "$$($(COVERAGE) report --include="$$room/*" --fail-under=0 --format=total)"; \
 	done
 	$(COVERAGE) report --include='$(DECIDING)' --skip-covered
 
