@@ -122,10 +122,10 @@ class BenchSession:
         """Match the patterns among the checkpoints; workers are told what was found.
 
         Raises:
-            CkptbenchError: see `checkpoints.expand.expand` and `checkpoints.unquoted`.
+            CkptbenchError: see `checkpoints.expand` and `checkpoints.errors`.
         """
+        from ..checkpoints.errors import refuse_unquoted
         from ..checkpoints.expand import expand
-        from ..checkpoints.unquoted import refuse_unquoted
 
         options = self.options
         if self.worker or not options.checkpoint:
@@ -139,7 +139,7 @@ class BenchSession:
             pattern=options.checkpoint_pattern,
             from_step=options.from_step,
         )
-        refuse_unquoted(self.config.args, expansion.found, resolver)
+        refuse_unquoted(self.config.args, expansion.found, resolver.is_checkpoint)
         self.checkpoints = named(expansion.found)
         self.notes += expansion.notes
 
