@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckptbench import Sample, pass_at_k, samples
-from ckptbench.config.options import Options
+from ckptbench import Options, Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
 from ckptbench.fixtures.sandbox import ExecutionResult
 

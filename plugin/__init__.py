@@ -49,7 +49,13 @@ if TYPE_CHECKING:
     from .analysis.conclusions import Conclusions
     from .api.protocol import every_sample
     from .api.tasks import TaskSource, task_benchmarks, task_names
-    from .checkpoints.complete import missing_parts, weights_fault
+    from .checkpoints.complete import (
+        WEIGHT_FILES,
+        missing_parts,
+        safetensors_sizes,
+        shards_of,
+        weights_fault,
+    )
     from .checkpoints.expand import CheckpointResolver
     from .checkpoints.kind import (
         Checkpoint,
@@ -92,7 +98,13 @@ _LAZY = {
     ".analysis.conclusions": ("Conclusions",),
     ".api.protocol": ("every_sample",),
     ".api.tasks": ("TaskSource", "task_benchmarks", "task_names"),
-    ".checkpoints.complete": ("missing_parts", "weights_fault"),
+    ".checkpoints.complete": (
+        "WEIGHT_FILES",
+        "missing_parts",
+        "safetensors_sizes",
+        "shards_of",
+        "weights_fault",
+    ),
     ".checkpoints.expand": ("CheckpointResolver",),
     ".checkpoints.kind": (
         "Checkpoint",
@@ -142,6 +154,7 @@ __all__ = [
     "JSON",
     "OF_LM_EVAL",
     "SHIPPED",
+    "WEIGHT_FILES",
     "Answer",
     "Benchmark",
     "BenchmarkMeasurement",
@@ -216,7 +229,9 @@ __all__ = [
     "rounded",
     "rounding_gap",
     "run_context",
+    "safetensors_sizes",
     "samples",
+    "shards_of",
     "task_benchmarks",
     "task_names",
     "top_k",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 TORCH_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin")
-# One file, or an index of shards; the first that a folder has any sign of is meant.
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+# In the order transformers prefers them: one file, or `NAME.index.json` and its shards. The first
+# that a folder has any sign of is meant.
+WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 _SHARD = re.compile(r"-\d+-of-(\d+)\.")
 _LONGEST_HEADER_BYTES = 100_000_000  # safetensors allows no more
 
@@ -34,9 +35,9 @@ def missing_parts(checkpoint: Path) -> str:
 def _folder(folder: Path) -> str:
     if not (folder / "config.json").is_file():
         return "config.json is not there"
-    if _object(folder / "config.json") is None:
+    if not _is_object(folder / "config.json"):
         return "config.json is cut off"
-    for name in _WEIGHTS:
+    for name in WEIGHT_FILES:
         index = folder / f"{name}.index.json"
         stem, _, suffix = name.rpartition(".")
         shards = sorted(folder.glob(f"{stem}-*-of-*.{suffix}"))
@@ -48,19 +49,32 @@ def _folder(folder: Path) -> str:
             return f"{index.name} is not there, {len(shards)}{total} shards are"
         if (folder / name).is_file():
             return weights_fault(folder / name)
-    return f"neither {' nor '.join(_WEIGHTS)} is there"
+    return f"neither {' nor '.join(WEIGHT_FILES)} is there"
 
 
 def _sharded(folder: Path, index: Path) -> str:
-    content = _object(index)
-    weights = content.get("weight_map") if content is not None else None
-    if not isinstance(weights, dict) or not weights:
+    try:
+        shards = shards_of(index)
+    except ValueError:
+        shards = []
+    if not shards:
         return f"{index.name} is cut off"
-    shards = sorted(set(map(str, weights.values())))
     absent = [shard for shard in shards if not (folder / shard).is_file()]
     if absent:
         return f"{absent[0]} is not there ({len(absent)} of {len(shards)} shards)"
     return next(filter(None, (weights_fault(folder / shard) for shard in shards)), "")
+
+
+def shards_of(index: Path) -> list[str]:
+    """Names of the files that the index of a model's shards lists, sorted.
+
+    Raises:
+        ValueError: it is no such index, or a part of one.
+    """
+    try:
+        return sorted(set(json.loads(index.read_bytes())["weight_map"].values()))
+    except (KeyError, AttributeError, TypeError) as error:
+        raise ValueError(str(error)) from error
 
 
 def weights_fault(file: Path) -> str:
@@ -76,21 +90,56 @@ def weights_fault(file: Path) -> str:
     return ""
 
 
-def _safetensors_fault(file: Path) -> str:
-    """By the format: a length of 8 bytes, a header in JSON, and the bytes that it describes."""
+@dataclass(frozen=True, slots=True)
+class SafetensorsSizes:
+    """Bytes of a safetensors file.
+
+    Attributes:
+        actual: on disk.
+        header_end: where its header ends, as its first bytes say.
+        promised: of the whole file, as far as the header could be read.
+    """
+
+    actual: int
+    header_end: int
+    promised: int
+
+
+def safetensors_sizes(file: Path) -> SafetensorsSizes:
+    """What a safetensors file holds and what it should hold.
+
+    The format: 8 bytes of little-endian header length, a JSON header whose `data_offsets` count
+    from the header's end, then the data.
+
+    Raises:
+        ValueError: the header is there, and no table of tensors.
+        OSError: the file cannot be read.
+    """
     size = file.stat().st_size
     with file.open("rb") as content:
-        length = int.from_bytes(content.read(8), "little")
-        if size < 8 or length > min(size - 8, _LONGEST_HEADER_BYTES):
-            return f"{file.name} is cut off in its header"
-        try:
-            header = json.loads(content.read(length))
-            ends = [t["data_offsets"][1] for name, t in header.items() if name != "__metadata__"]
-            expected = 8 + length + max(ends, default=0)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-            return f"{file.name} has no header that can be read"
-    if size != expected:
-        return f"{file.name} has {size:,} of {expected:,} bytes"
+        head = content.read(8)
+        length = int.from_bytes(head, "little") if len(head) == 8 else 0
+        end = 8 + length
+        if len(head) < 8 or end > size or length > _LONGEST_HEADER_BYTES:
+            return SafetensorsSizes(size, end, end)
+        header = content.read(length)
+    try:
+        tensors = json.loads(header)
+        ends = [t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__"]
+        return SafetensorsSizes(size, end, end + max(ends, default=0))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _safetensors_fault(file: Path) -> str:
+    try:
+        sizes = safetensors_sizes(file)
+    except ValueError:
+        return f"{file.name} has no header that can be read"
+    if sizes.header_end > min(sizes.actual, 8 + _LONGEST_HEADER_BYTES):
+        return f"{file.name} is cut off in its header"
+    if sizes.actual != sizes.promised:
+        return f"{file.name} has {sizes.actual:,} of {sizes.promised:,} bytes"
     return ""
 
 
@@ -109,10 +158,9 @@ def _torch_fault(file: Path) -> str:
         return f"{file.name} is cut off: the end of its archive is not there"
 
 
-def _object(file: Path) -> dict[str, Any] | None:
-    """A JSON object; None when the file holds none."""
+def _is_object(file: Path) -> bool:
+    """Whether a file holds a JSON object."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        return isinstance(json.loads(file.read_text(encoding="utf-8")), dict)
     except ValueError:
-        return None
-    return content if isinstance(content, dict) else None
+        return False

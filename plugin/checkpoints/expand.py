@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from .errors import unmatched
 from .found import Found, found_at, with_runs
-from .unmatched import unmatched
 
 OPTION = "--checkpoint"
 DEFAULT_PATTERN = "checkpoint-*"

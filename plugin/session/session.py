@@ -113,10 +113,10 @@ class BenchSession:
         """Match the patterns among the checkpoints; workers are told what was found.
 
         Raises:
-            CkptbenchError: see `checkpoints.expand.expand` and `checkpoints.unquoted`.
+            CkptbenchError: see `checkpoints.expand` and `checkpoints.errors`.
         """
+        from ..checkpoints.errors import refuse_unquoted
         from ..checkpoints.expand import expand
-        from ..checkpoints.unquoted import refuse_unquoted
 
         options = self.options
         if self.run.worker or not options.checkpoint:
@@ -130,7 +130,7 @@ class BenchSession:
             pattern=options.checkpoint_pattern,
             from_step=options.from_step,
         )
-        refuse_unquoted(self.config.args, expansion.found, resolver)
+        refuse_unquoted(self.config.args, expansion.found, resolver.is_checkpoint)
         self.run.checkpoints = named(expansion.found)
         self.run.notes += expansion.notes
 

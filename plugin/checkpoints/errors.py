@@ -1,13 +1,15 @@
-"""The error about a pattern that matches nothing: what is there instead."""
+"""Errors about patterns: one that matches nothing, and one that the shell has replaced."""
 
 from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
+from .found import Found
 
 _SHOWN = 8
 _NEAREST = 3
@@ -68,3 +70,28 @@ def _last_that_match(pattern: str) -> tuple[list[Path], str]:
             return [Path(os.path.abspath(folder)) for folder in folders], part
         folders = inside
     return [], ""
+
+
+def refuse_unquoted(
+    arguments: Iterable[str], found: Sequence[Found], is_checkpoint: Callable[[Path], bool]
+) -> None:
+    """Refuse checkpoints among pytest's own arguments that lie where the given ones do.
+
+    Of a pattern without quotes, pytest takes all matches but the first for tests.
+
+    Args:
+        arguments: files, folders and node ids that pytest was given.
+
+    Raises:
+        CkptbenchError: naming the first, and how to quote.
+    """
+    folders = {each.path.parent for each in found if each.path is not None}
+    for argument in arguments:
+        path = Path(os.path.abspath(argument.partition("::")[0]))
+        if path.parent in folders and is_checkpoint(path):
+            raise CkptbenchError(
+                f"{argument} is a checkpoint, and was given to pytest as a place of tests",
+                where="--checkpoint",
+                remedy="quote the pattern, so that the shell leaves it alone: "
+                "--checkpoint 'runs/x/checkpoint-*'",
+            )
