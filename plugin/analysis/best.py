@@ -10,8 +10,8 @@ from ..gate.units import value
 from ..results.measurement import Measurement
 from .compare import Settings, best_by, compare, gain, told_apart, value_of
 from .conclusions import Best, Rival
-from .order import place
-from .phrases import figures, named, samples, superlative
+from .eligibility import place
+from .wording import figures, named, samples, superlative
 
 
 def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings) -> Best:

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .._util.errors import CkptbenchError, nearest
-from ..gate.decide import DEFAULT_ALPHA
+from ..gate.verdict import DEFAULT_ALPHA
 from ..results.measurement import Measurement
 from ..scores.composite import METRIC, check_weights
-from .averages import with_average
 from .best import best_of
 from .compare import AVERAGE, Settings, benchmarks_of
-from .composites import mismatches, weights_of, with_composite
+from .composites import mismatches, weights_of, with_average, with_composite
 from .conclusions import Best, Conclusions, Noise, PeakAndLast, RunConclusions
-from .early_stopping import stopping
 from .eligibility import LeftOut, metrics_of, taking_part, without_direction
 from .noise import noise_of
-from .notes import (
+from .overfitting import peak_and_last, stopping
+from .runs import at_every_epoch, compare_runs, group_runs
+from .wording import (
     composite_notes,
     direction_notes,
     epoch_notes,
@@ -25,10 +25,8 @@ from .notes import (
     number_notes,
     partial_notes,
     repeated_notes,
+    sentences,
 )
-from .overfitting import peak_and_last
-from .runs import at_every_epoch, compare_runs, group_runs
-from .wording import sentences
 
 Groups = dict[str, tuple[Measurement, ...]]
 

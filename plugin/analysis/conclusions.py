@@ -216,3 +216,6 @@ class Conclusions:
     mismatches: tuple[CompositeMismatch, ...] = ()
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+EACH_BEST = "each one's best"

@@ -1,11 +1,12 @@
-"""Which checkpoints of a run take part in what is concluded of a metric, and which do not."""
+"""The order of a run's checkpoints, and which of them count in what is concluded of a metric."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._util.names import natural_key
 from ..results.measurement import Measurement
 from ..scores.composite import METRIC
 from .compare import AVERAGE, benchmarks_of, protocols_of
@@ -102,3 +103,34 @@ def _unusable(metric: str, measurement: Measurement, weights: Mapping[str, float
     if score is None:
         return "not measured"
     return "" if score.value is not None else score.reason or "it has no value"
+
+
+# Epochs that trainers write as 2.9987 and 3.0 are the same place on a curve.
+_EPOCH_DIGITS = 2
+
+
+def in_order(checkpoints: Iterable[Measurement]) -> tuple[Measurement, ...]:
+    """The checkpoints, the earliest first: by step, else by epoch, else by name.
+
+    Steps and epochs only order a run when every checkpoint of it states one; those with the same
+    one follow each other by name.
+    """
+    held = tuple(checkpoints)
+    if all(each.step is not None for each in held):
+        return tuple(sorted(held, key=lambda m: (m.step or 0, natural_key(m.name))))
+    if all(each.epoch is not None for each in held):
+        return tuple(sorted(held, key=lambda m: (m.epoch or 0.0, natural_key(m.name))))
+    return tuple(sorted(held, key=lambda m: natural_key(m.name)))
+
+
+def epoch_key(measurement: Measurement) -> float | None:
+    """The epoch, rounded to hundredths: equal keys are the same place on a curve."""
+    return None if measurement.epoch is None else round(measurement.epoch, _EPOCH_DIGITS)
+
+
+def place(measurement: Measurement) -> str:
+    """`epoch 3`, else `step 400`; empty where neither is known."""
+    epoch = epoch_key(measurement)
+    if epoch is not None:
+        return f"epoch {epoch:g}"
+    return "" if measurement.step is None else f"step {measurement.step}"

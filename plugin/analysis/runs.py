@@ -10,12 +10,10 @@ from .._util.holm import holm
 from ..gate.units import size
 from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, clash, compare, corrected
-from .conclusions import RunsCompared
-from .eligibility import metrics_of, taking_part
-from .order import epoch_key, in_order
-from .phrases import evidence, figures, named, sensitivity
+from .conclusions import EACH_BEST, RunsCompared
+from .eligibility import epoch_key, in_order, metrics_of, taking_part
+from .wording import evidence, figures, named, sensitivity
 
-EACH_BEST = "each one's best"
 # Comparisons at equal epochs before only the last common epoch is looked at: the paired ones of
 # twenty checkpoints take a second or two, those of ten such runs would take minutes.
 MOST_AT_EPOCHS = 240

@@ -8,10 +8,9 @@ from math import sqrt
 
 from .._util.errors import CkptbenchError
 from ..gate.baseline import FORMAT, Baseline, BaselineBenchmark
-from ..gate.decide import Candidate, Rules, decide
 from ..gate.evaluate import evaluate
 from ..gate.measured import Measured, Scope
-from ..gate.verdict import Verdict
+from ..gate.verdict import Candidate, Rules, Verdict, decide
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.score import SampleValues

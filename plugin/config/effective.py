@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
-from ..scores.wanted import _spellings
+from ..scores.metric import _spellings
 
 if TYPE_CHECKING:
     from .options import Options

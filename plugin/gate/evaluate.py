@@ -11,10 +11,9 @@ from ..scores.score import SampleValues, Score
 from .baseline import Baseline, BaselineBenchmark, BaselineScore
 from .comparison import Terms, compare_score
 from .composite_comparison import compare_composite
-from .decide import Candidate, Rules, decide
 from .identity import mismatches, unrecorded
 from .measured import Measured, Scope
-from .verdict import Verdict, Word
+from .verdict import Candidate, Rules, Verdict, Word, decide
 
 
 @dataclass(frozen=True, slots=True)

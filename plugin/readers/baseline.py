@@ -22,7 +22,7 @@ from ..gate.baseline import (
     BaselineComposite,
     BaselineScore,
 )
-from .numbers_file import read_bare_numbers, read_lm_eval
+from .numbers import read_bare_numbers, read_lm_eval
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
-from ..analysis.order import in_order
+from ..analysis.eligibility import in_order
 from ..gate.baseline import FORMAT as BASELINE_FORMAT
 from ..gate.baseline import OLDER_FORMATS
 from ..results.store import FILE_NAME as STORE
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
-from .baseline_results import read_baseline
+from .baseline_measurement import read_baseline
 from .csv_table import read_table
 from .eval_results import ENDING, read_eval_results
 from .lm_eval import read_lm_eval_file, stamp_of

@@ -17,7 +17,7 @@ from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
 from .model_names import model_of, named, revision_of
-from .numbers_file import read_lm_eval
+from .numbers import read_lm_eval
 from .reported import read_object, stated_score
 from .result import Result, SampleRow
 

@@ -28,7 +28,7 @@ from ..scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK, value_nam
 from ..scores.registry import reducer_of
 from ..scores.score import Reducer, SampleValues
 from .baseline import load
-from .baseline_results import table_of
+from .baseline_measurement import table_of
 from .reported import read_object, run_of
 from .result import Result, SampleRow
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import Comparison, Verdict
+from ..gate.verdict import Comparison, Verdict, verdict_p
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
 
@@ -105,7 +105,7 @@ def _row(score: Score, verdict: Verdict | None) -> Row:
         difference_interval=difference_interval,
         mde=mde,
         p=_p(verdict),
-        p_sentence=units.verdict_p(verdict) if verdict else "",
+        p_sentence=verdict_p(verdict) if verdict else "",
         verdict=verdict.word if verdict else "",
         remark=_remark(score, verdict),
         detail=verdict.detail if verdict else "",

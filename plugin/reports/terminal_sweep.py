@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .._util import text as words
 from .._util.tables import aligned
 from ..analysis.conclusions import Conclusions, Noise, RunConclusions
-from ..analysis.order import epoch_key
+from ..analysis.eligibility import epoch_key
 from ..gate import units
 from ..results.measurement import Measurement
 from ..scores.score import Score

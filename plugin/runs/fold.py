@@ -18,10 +18,9 @@ from ..gate.baseline import (
     protocol_note,
     settings_note,
 )
-from ..gate.decide import Rules
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
 from ..gate.measured import Measured, Scope
-from ..gate.verdict import Verdict
+from ..gate.verdict import Rules, Verdict
 from ..results.outcome import Recorded
 from ..results.store import PlannedItem, RunStore
 from ..results.summary import (
@@ -43,8 +42,7 @@ from ..scores.aggregate import (
     without,
 )
 from ..scores.composite import DEFAULT_WEIGHTS, composite
-from ..scores.noise_floor import floor_notes, noise_floor
-from ..scores.noise_parts import noise_of
+from ..scores.noise import floor_notes, noise_floor, noise_of
 from ..scores.registry import reducer_of
 from ..scores.score import SampleValues, Score
 

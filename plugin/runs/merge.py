@@ -21,7 +21,7 @@ from .._util.version import __version__
 from ..config.option_list import OPTIONS
 from ..config.options import Options
 from ..gate.baseline import Baseline
-from ..gate.decide import fails
+from ..gate.verdict import fails
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..results.outcome import Recorded
 from ..results.store import PlannedItem, RunStore

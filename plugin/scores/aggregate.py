@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .intervals import Partition, cluster_standard_error, interval_of_mean, partition
-from .metric import BITS_PER_BYTE, UNKNOWN, Metric
+from .metric import BITS_PER_BYTE, UNKNOWN, Metric, wanted_among
 from .reducers import Named, kinds_of, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
-from .wanted import wanted_among
 
 # Why a sample has no value of a metric.
 _NO_VALUE = "too few trials, or a value that is no finite number"

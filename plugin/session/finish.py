@@ -13,8 +13,7 @@ from .._util.errors import CkptbenchError, one_line
 from .._util.jsonio import pretty
 from .._util.version import __version__
 from ..config.eval_config import EvalPlan
-from ..gate.decide import fails
-from ..gate.verdict import Gate
+from ..gate.verdict import Gate, fails
 from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.lacking import lacking_note

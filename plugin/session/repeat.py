@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.requests import Failed, Request, Response, Skipped
 from ..results.log import LOG
-from ..scores.noise_floor import OTHER_SEED, drawn, may_flip, other_batch_size
+from ..scores.noise import OTHER_SEED, drawn, may_flip, other_batch_size
 from . import compound as several
 from .executions import Execution
 

@@ -1,12 +1,16 @@
-"""A measurement of any origin as a baseline, and the text of its file."""
+"""Baselines as measurements, and measurements of any source as baseline files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .._util.errors import CkptbenchError, nearest
 from .._util.jsonio import pretty
+from .._util.names import epoch_in, step_in
 from .._util.version import __version__
 from ..gate.baseline import (
     FORMAT,
@@ -17,10 +21,80 @@ from ..gate.baseline import (
     baseline_benchmark,
 )
 from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..scores.composite import METRIC
 from ..scores.intervals import proportion_standard_error
-from ..scores.score import Score
-from .baseline import dump
+from ..scores.metric import Metric
+from ..scores.score import SampleValues, Score
+from .baseline import dump, load
+from .reported import stated_score
 from .result import Result
+
+
+def read_baseline(path: Path) -> Result:
+    """Read a baseline file.
+
+    Raises:
+        CkptbenchError: it is no baseline of this version.
+    """
+    baseline = load(path)
+    seq_len = baseline.settings.get("seq_len")
+    composite = baseline.composite
+    measurement = Measurement(
+        name=baseline.checkpoint,
+        step=step_in(baseline.checkpoint),
+        epoch=epoch_in(baseline.checkpoint),
+        seq_len=seq_len if isinstance(seq_len, int) else None,
+        benchmarks=tuple(_benchmark(held) for held in baseline.benchmarks.values()),
+        composite=_composite(composite.value) if composite else None,
+        weights=composite.weights if composite else {},
+        source=str(path),
+        fingerprint=baseline.fingerprint,
+        facts={k: v for k, v in baseline.settings.items() if k != "seq_len"},
+    )
+    return Result(path, "ckptbench", (measurement,))
+
+
+def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
+    scores = tuple(
+        stated_score(
+            metric,
+            score.value,
+            n=score.n if score.n is not None else held.n,
+            standard_error=score.standard_error,
+            kind=Metric(score.unit, score.higher_is_better, score.gated),
+        )
+        for metric, score in held.scores.items()
+    )
+    return BenchmarkMeasurement(
+        held.benchmark,
+        held.protocol,
+        held.primary,
+        scores,
+        table_of(held) if held.outcomes else None,
+        held.dataset,
+        settings=held.settings,
+    )
+
+
+def table_of(held: BaselineBenchmark) -> SampleValues:
+    """The samples' values that a baseline holds, the trials of each reduced."""
+    samples = tuple(sorted(held.outcomes))
+    rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
+    scores = held.scores.items()
+    return SampleValues(
+        held.metrics,
+        samples,
+        tuple(held.clusters.get(sample, sample) for sample in samples),
+        np.array(rows, dtype=np.float64).reshape(len(samples), len(held.metrics)),
+        kinds={name: Metric(s.unit, s.higher_is_better, s.gated) for name, s in scores},
+        perplexities=tuple(name for name, s in scores if s.unit == "perplexity"),
+        trials=tuple(held.trials_of(sample) for sample in samples),
+    )
+
+
+def _composite(value: float | None) -> Score:
+    reason = "a baseline keeps no standard error of its composite"
+    return Score(METRIC, value, 0, 0, reason=reason)
 
 
 def baseline_text(
@@ -65,7 +139,7 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
     benchmarks = {}
     for bench in measurement.benchmarks:
         protocol = bench.protocol or given[bench.benchmark]
-        benchmarks[protocol] = _benchmark(bench, protocol, result.origin)
+        benchmarks[protocol] = _held_benchmark(bench, protocol, result.origin)
     seq_len = {} if measurement.seq_len is None else {"seq_len": measurement.seq_len}
     summary = result.summary
     settings: Mapping[str, Any] = {}
@@ -84,7 +158,7 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
     )
 
 
-def _benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
+def _held_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
     # Samples of other tools have hashes of their own: later runs would find none in common.
     if bench.table is not None and origin == "ckptbench":
         return baseline_benchmark(
