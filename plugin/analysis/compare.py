@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..gate.baseline import BaselineBenchmark
+from ..gate.baseline import BaselineBenchmark, baseline_benchmark
 from ..gate.comparison import Terms, compare_numbers, compare_score
 from ..gate.composite_comparison import compare_composite
-from ..gate.measured import Measured
 from ..gate.verdict import DEFAULT_ALPHA, Comparison
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
@@ -16,7 +15,6 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.metric import default_tolerance
 from ..scores.score import Score
 from .conclusions import Answer
-from .sides import held_of, measured_of
 
 # A difference of exactly the tolerance is within it, however its last digit was rounded.
 _ROUNDING = 1e-9
@@ -131,22 +129,14 @@ def compare(
         return compare_composite(
             now, settings.weights, _parts(current, baseline, settings.weights), terms
         )
-    ours, theirs = (_owner(side, metric) for side in (current, baseline))
+    ours, theirs = current.owner_of(metric), baseline.owner_of(metric)
     if ours is None or theirs is None:
         return None
-    held = held_of(theirs)
+    held = baseline_benchmark(theirs)
     if ours.table is None or theirs.table is None:
-        # Without samples on both sides the stated numbers are compared.
-        held = replace(held, outcomes={})
-        return compare_score(_with_error(now), measured_of(ours).table, held, terms)
+        # Without samples on both sides the reported numbers are compared.
+        return compare_score(_with_error(now), ours.table, replace(held, outcomes={}), terms)
     return compare_score(now, ours.table, held, terms)
-
-
-def _owner(side: Measurement, metric: str) -> BenchmarkMeasurement | None:
-    for bench in side.primary_benchmarks():
-        if any(score.metric == metric for score in bench.scores):
-            return bench
-    return None
 
 
 def _with_error(score: Score) -> Score:
@@ -161,7 +151,7 @@ def _with_error(score: Score) -> Score:
 
 def _parts(
     current: Measurement, baseline: Measurement, weights: Mapping[str, float]
-) -> list[tuple[Measured, BaselineBenchmark]]:
+) -> list[tuple[BenchmarkMeasurement, BaselineBenchmark]]:
     """The benchmarks of the composite's parts on both sides."""
     theirs = benchmarks_of(baseline, METRIC, weights)
     found = []
@@ -169,7 +159,7 @@ def _parts(
         metrics = {score.metric for score in ours.scores}
         for other in theirs:
             if metrics & {score.metric for score in other.scores}:
-                found.append((measured_of(ours), held_of(other)))
+                found.append((ours, baseline_benchmark(other)))
                 break
     return found
 

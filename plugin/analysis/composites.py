@@ -1,6 +1,6 @@
 """Numbers made of several metrics: the composite, and the average over tasks.
 
-Composites are made again from their parts, and reported ones that their parts do not give are found.
+Composites are made again from their parts; reported ones that differ from their parts are found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conclusions as sentences and notes, the most important first, with the same words for the same thing."""
+"""Conclusions as sentences and notes: the same words for the same thing."""
 
 from __future__ import annotations
 

@@ -80,13 +80,13 @@ class Pairs:
 
 
 def compare_score(
-    score: Score, table: SampleValues, held: BaselineBenchmark, terms: Terms
+    score: Score, table: SampleValues | None, held: BaselineBenchmark, terms: Terms
 ) -> Comparison | None:
     """The best comparison that what the baseline holds of a metric allows.
 
     Args:
         score: this run's score.
-        table: the table it was folded from.
+        table: the table it was folded from; None where only numbers are known.
         held: the baseline's benchmark.
 
     Returns:
@@ -95,7 +95,7 @@ def compare_score(
         without. None when either side has no value.
     """
     outcomes = held.column(score.metric)
-    if outcomes and score.metric in table.metrics:
+    if outcomes and table is not None and score.metric in table.metrics:
         return compare_paired(score, table, held, outcomes, terms)
     stated = held.scores.get(score.metric)
     if stated is None or stated.value is None or score.value is None:

@@ -13,7 +13,7 @@ from .baseline import BaselineBenchmark
 from .comparison import EQUAL, Pairs, Terms, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
 from .mde import graded_mde
-from .measured import Measured
+from .measured import BenchmarkMeasurement
 from .permutation_test import sign_flip_test
 from .unpaired_test import share_error
 from .verdict import Comparison
@@ -22,7 +22,7 @@ from .verdict import Comparison
 def compare_composite(
     score: Score,
     weights: Mapping[str, float],
-    parts: Sequence[tuple[Measured, BaselineBenchmark]],
+    parts: Sequence[tuple[BenchmarkMeasurement, BaselineBenchmark]],
     terms: Terms,
 ) -> Comparison | None:
     """Compare a weighted mean of metrics.
@@ -58,19 +58,19 @@ def compare_composite(
     return _composite_of_numbers(score, weighted, used, terms)
 
 
-def _has(bench: Measured, metric: str) -> bool:
+def _has(bench: BenchmarkMeasurement, metric: str) -> bool:
     return any(s.metric == metric and s.value is not None for s in bench.scores)
 
 
 def _common_columns(
-    bench: Measured,
+    bench: BenchmarkMeasurement,
     held: BaselineBenchmark,
     names: Sequence[str],
     weights: Mapping[str, float],
 ) -> PairedColumns | None:
     """A benchmark's weighted metrics now and then; None without common samples."""
     table = bench.table
-    if not held.outcomes or not set(names) <= set(table.metrics):
+    if table is None or not held.outcomes or not set(names) <= set(table.metrics):
         return None
     places = [table.metrics.index(name) for name in names]
     columns = [held.column(name) for name in names]
@@ -142,7 +142,7 @@ def _paired_composite(
 def _composite_of_numbers(
     score: Score,
     weights: Mapping[str, float],
-    used: Sequence[tuple[Measured, BaselineBenchmark, list[str]]],
+    used: Sequence[tuple[BenchmarkMeasurement, BaselineBenchmark, list[str]]],
     terms: Terms,
 ) -> Comparison | None:
     then, squares, counts = 0.0, 0.0, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from ..gate.baseline import (
     Baseline,
     BaselineBenchmark,
     BaselineComposite,
-    BaselineScore,
     baseline_benchmark,
 )
 from ..results.measurement import BenchmarkMeasurement, Measurement
@@ -159,33 +159,14 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
 
 
 def _held_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
+    bench = replace(bench, protocol=protocol)
     # Samples of other tools have hashes of their own: later runs would find none in common.
     if bench.table is not None and origin == "ckptbench":
-        return baseline_benchmark(
-            bench.benchmark,
-            protocol,
-            primary=bench.primary,
-            dataset=bench.dataset,
-            table=bench.table,
-            scores=bench.scores,
-            settings=bench.settings,
-        )
-    scores = [score for score in bench.scores if score.higher_is_better is not None]
+        return baseline_benchmark(bench)
+    scores = tuple(score for score in bench.scores if score.higher_is_better is not None)
+    held = baseline_benchmark(replace(bench, table=None, scores=scores, settings={}))
     counts = {score.n for score in scores}
-    return BaselineBenchmark(
-        bench.benchmark,
-        protocol,
-        bench.primary,
-        bench.dataset,
-        counts.pop() or None if len(counts) == 1 else None,
-        tuple(score.metric for score in scores),
-        {
-            s.metric: BaselineScore(
-                s.value, s.standard_error, s.n or None, s.unit, s.higher_is_better, s.gated
-            )
-            for s in scores
-        },
-    )
+    return replace(held, n=counts.pop() or None if len(counts) == 1 else None)
 
 
 def _bare(measurement: Measurement) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..gate.baseline import (
     settings_note,
 )
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
-from ..gate.measured import Measured, Scope
+from ..gate.measured import BenchmarkMeasurement, Scope
 from ..gate.verdict import Rules, Verdict
 from ..results.outcome import Recorded
 from ..results.store import PlannedItem, RunStore
@@ -220,16 +220,16 @@ class _Checkpoint:
             g.coverage(len(t.samples)) for g, t in zip(groups, self.tables, strict=True)
         ]
         self.measured = tuple(
-            Measured(
+            BenchmarkMeasurement(
                 g.facts["benchmark"],
                 g.facts["protocol"],
                 g.facts["primary"],
-                table,
                 scores,
-                coverage.missing,
-                frozenset(g.statuses),
-                g.facts.get("identity", {}),
-                unavailable,
+                table,
+                incomplete=coverage.missing,
+                settings=g.facts.get("identity", {}),
+                planned=frozenset(g.statuses),
+                unavailable=unavailable,
             )
             for g, table, scores, coverage, unavailable in zip(
                 groups, self.tables, self.scores, self.coverages, self.unavailable, strict=True
@@ -319,7 +319,7 @@ class _Checkpoint:
     def _benchmark(
         self,
         place: int,
-        measured: Measured,
+        measured: BenchmarkMeasurement,
         verdicts: tuple[Verdict, ...],
         baseline: Baseline | None,
     ) -> BenchmarkResult:
@@ -344,7 +344,7 @@ class _Checkpoint:
             given={name: Given(**given) for name, given in facts.get("asked", {}).items()},
             reducer=facts["reducer"],
             settings=measured.settings,
-            noise=noise_of(group.trials, reducer, measured.benchmark, measured.table.metrics),
+            noise=noise_of(group.trials, reducer, measured.benchmark, self.tables[place].metrics),
             floor=noise_floor(group.repeats),
         )
 
@@ -359,7 +359,7 @@ class _Checkpoint:
         }
         if parts.keys().isdisjoint(DEFAULT_WEIGHTS):
             return None
-        return composite(parts, DEFAULT_WEIGHTS, [bench.table for bench in gated])
+        return composite(parts, DEFAULT_WEIGHTS, [t for b in gated if (t := b.table) is not None])
 
     def as_baseline(
         self, result: CheckpointResult, options: Options, created: str, version: str
@@ -371,21 +371,23 @@ class _Checkpoint:
         scope = Scope(tolerance=options.tolerance)
         benchmarks = {
             bench.protocol: baseline_benchmark(
-                bench.benchmark,
-                bench.protocol,
-                primary=bench.primary,
-                dataset=bench.dataset.hash,
-                table=table,
-                scores=bench.scores,
-                tolerance={
+                replace(
+                    measured,
+                    # Those made of all answers at once stay out: they are not compared.
+                    scores=tuple(s for s in bench.scores if s.metric in table.metrics),
+                    dataset=bench.dataset.hash,
+                    settings=bench.settings,
+                ),
+                {
                     score.metric: allowed
                     for score in bench.scores
                     if score.metric in table.metrics
                     and (allowed := scope.given(bench.benchmark, score)) is not None
                 },
-                settings=bench.settings,
             )
-            for bench, table in zip(result.benchmarks, self.tables, strict=False)
+            for bench, measured, table in zip(
+                result.benchmarks, self.measured, self.tables, strict=False
+            )
         }
         whole = None
         if result.composite is not None:
@@ -403,7 +405,7 @@ class _Checkpoint:
 
 
 def _flips(
-    measured: Measured,
+    measured: BenchmarkMeasurement,
     nodeids: Mapping[str, str],
     verdicts: tuple[Verdict, ...],
     baseline: Baseline | None,
@@ -413,13 +415,14 @@ def _flips(
     None where the metric was not compared.
     """
     held = baseline.find(measured.protocol) if baseline is not None else None
-    if held is None or not measured.table.metrics:
+    table = measured.table
+    if held is None or table is None or not table.metrics:
         return ()
-    first = measured.table.metrics[0]
+    first = table.metrics[0]
     if not any(v.metric == first and v.comparison is not None for v in verdicts):
         return ()
-    then = held.column(measured.table.metrics[0])
-    now = _column(measured.table, 0)
+    then = held.column(first)
+    now = _column(table, 0)
     lost = [s for s, value in now.items() if s in then and value < then[s]]
     won = [s for s, value in now.items() if s in then and value > then[s]]
     return (
