@@ -8,6 +8,7 @@ from itertools import combinations
 
 from .._util.holm import holm
 from ..gate.units import size
+from ..gate.verdict import Comparison
 from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, clash, compare, corrected
 from .conclusions import EACH_BEST, RunsCompared
@@ -87,6 +88,13 @@ class _Pair:
     ours: tuple[Measurement, ...]
     theirs: tuple[Measurement, ...]
 
+    def row(
+        self, at: str, ours: Measurement, theirs: Measurement, comparison: Comparison | None
+    ) -> RunsCompared:
+        """Two of their checkpoints, without an answer yet."""
+        names = self.left, self.right, at, ours.name, theirs.name
+        return RunsCompared(self.metric, *names, comparison, "cannot tell", "")
+
 
 def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCompared]:
     """Nothing for two single checkpoints: the best against the best says the same."""
@@ -96,10 +104,7 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
     common = [key for key in ours if key in theirs]
     chosen = common if every else common[-1:]
     found = [
-        (
-            key,
-            compare(pair.metric, ours[key], theirs[key], settings, choices=len(chosen)),
-        )
+        (key, compare(pair.metric, ours[key], theirs[key], settings, choices=len(chosen)))
         for key in chosen
         if clash(pair.metric, ours[key], theirs[key], settings.weights) is None
     ]
@@ -109,18 +114,7 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
         p = None
         if comparison is not None and comparison.p_value is not None:
             p = next(adjusted)
-        row = RunsCompared(
-            pair.metric,
-            pair.left,
-            pair.right,
-            key,
-            ours[key].name,
-            theirs[key].name,
-            comparison,
-            "cannot tell",
-            "",
-            p,
-        )
+        row = replace(pair.row(key, ours[key], theirs[key], comparison), p_adjusted=p)
         yield _decided(row, ours[key], theirs[key], settings)
 
 
@@ -132,19 +126,8 @@ def _best_against_best(pairs: Sequence[_Pair], settings: Settings) -> Iterator[R
         choices = max(len(pair.ours), len(pair.theirs)) * len(pairs)
         comparison = compare(pair.metric, ours, theirs, settings, choices=choices)
         ahead = pair.ours if comparison is not None and comparison.improvement > 0 else pair.theirs
-        row = RunsCompared(
-            pair.metric,
-            pair.left,
-            pair.right,
-            EACH_BEST,
-            ours.name,
-            theirs.name,
-            comparison,
-            "cannot tell",
-            "",
-            corrected(comparison, len(ahead)),
-        )
-        rows.append((row, ours, theirs))
+        row = pair.row(EACH_BEST, ours, theirs, comparison)
+        rows.append((replace(row, p_adjusted=corrected(comparison, len(ahead))), ours, theirs))
     adjusted = iter(holm([row.p_adjusted for row, _, _ in rows if row.p_adjusted is not None]))
     for row, ours, theirs in rows:
         p = None if row.p_adjusted is None else next(adjusted)

@@ -7,9 +7,9 @@ Inside, a *gain* is a difference that is positive when this run is better.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite, log1p, sqrt
+from math import exp, inf, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,9 +94,10 @@ def compare_score(
         samples are another benchmark. Otherwise `unpaired` with an n or a standard error, `point`
         without. None when either side has no value.
     """
-    outcomes = held.column(score.metric)
-    if outcomes and table is not None and score.metric in table.metrics:
-        return compare_paired(score, table, held, outcomes, terms)
+    pairs = common_samples([score.metric], table, held)
+    if pairs is not None and table is not None:
+        compare = _perplexity if score.metric in table.perplexities else _paired
+        return compare(score, pairs[0], terms) if pairs else None
     stated = held.scores.get(score.metric)
     if stated is None or stated.value is None or score.value is None:
         return None
@@ -106,43 +107,41 @@ def compare_score(
     )
 
 
-def compare_paired(
-    score: Score,
-    table: SampleValues,
-    held: BaselineBenchmark,
-    outcomes: Mapping[str, float],
-    terms: Terms,
-) -> Comparison | None:
-    """Compare one metric over the samples that both sides have.
-
-    Args:
-        outcomes: the baseline's value by sample hash.
+def common_samples(
+    metrics: Sequence[str], table: SampleValues | None, held: BaselineBenchmark
+) -> list[Pairs] | None:
+    """The values of each metric over the samples that have all of them on both sides.
 
     Returns:
-        The comparison, or None when the two sides have no sample in common.
+        One for each metric, over the same samples, and an empty list without a common sample;
+        None where a side has no sample's value of one of them.
     """
-    values = table.values[:, table.metrics.index(score.metric)]
-    trials = table.trials or (1,) * len(table.samples)
+    columns = [held.column(metric) for metric in metrics]
+    if table is None or not {*metrics} <= {*table.metrics} or not all(columns):
+        return None
+    values = table.values[:, [table.metrics.index(metric) for metric in metrics]]
     rows = [
-        (value, outcomes[sample], cluster, n, held.trials_of(sample))
-        for value, sample, cluster, n in zip(
-            values.tolist(), table.samples, table.clusters, trials, strict=True
-        )
-        if sample in outcomes and isfinite(value)
+        row
+        for row in np.flatnonzero(np.isfinite(values).all(axis=1)).tolist()
+        if all(table.samples[row] in column for column in columns)
     ]
     if not rows:
-        return None
-    now, then, clusters, now_trials, then_trials = zip(*rows, strict=True)
-    pairs = Pairs(
-        np.array(now, np.float64),
-        np.array(then, np.float64),
-        partition([held.clusters.get(c, c) for c in clusters]),
-        np.array(now_trials, np.int64),
-        np.array(then_trials, np.int64),
-    )
-    if score.metric in table.perplexities:
-        return _perplexity(score, pairs, terms)
-    return _paired(score, pairs, terms)
+        return []
+    samples = [table.samples[row] for row in rows]
+    clusters = [table.clusters[row] for row in rows]
+    groups = partition([held.clusters.get(name, name) for name in clusters])
+    trials = np.array(table.trials or (1,) * len(table.samples), np.int64)[rows]
+    then_trials = np.array([held.trials_of(sample) for sample in samples], np.int64)
+    return [
+        Pairs(
+            values[rows, number],
+            np.array([column[sample] for sample in samples], np.float64),
+            groups,
+            trials,
+            then_trials,
+        )
+        for number, column in enumerate(columns)
+    ]
 
 
 def compare_numbers(

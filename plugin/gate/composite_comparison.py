@@ -7,10 +7,10 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from ..scores.intervals import Interval, cluster_standard_error, partition
+from ..scores.intervals import Interval, cluster_standard_error
 from ..scores.score import Score
 from .baseline import BaselineBenchmark
-from .comparison import EQUAL, Pairs, Terms, compare_numbers
+from .comparison import EQUAL, Pairs, Terms, common_samples, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
 from .mde import graded_mde
 from .measured import BenchmarkMeasurement
@@ -42,11 +42,11 @@ def compare_composite(
         The comparison, or None when either side lacks a part.
     """
     weighted = {name: weight for name, weight in weights.items() if weight}
-    used = [
-        (bench, held, names)
-        for bench, held in parts
-        if (names := [m for m in weighted if _has(bench, m) and m in held.scores])
-    ]
+    used = []
+    for bench, held in parts:
+        known = {score.metric for score in bench.scores if score.value is not None}
+        if names := [name for name in weighted if name in known and name in held.scores]:
+            used.append((bench, held, names))
     found = [name for _, _, names in used for name in names]
     if sorted(found) != sorted(weighted):
         return None
@@ -58,10 +58,6 @@ def compare_composite(
     return _composite_of_numbers(score, weighted, used, terms)
 
 
-def _has(bench: BenchmarkMeasurement, metric: str) -> bool:
-    return any(s.metric == metric and s.value is not None for s in bench.scores)
-
-
 def _common_columns(
     bench: BenchmarkMeasurement,
     held: BaselineBenchmark,
@@ -69,25 +65,14 @@ def _common_columns(
     weights: Mapping[str, float],
 ) -> PairedColumns | None:
     """A benchmark's weighted metrics now and then; None without common samples."""
-    table = bench.table
-    if table is None or not held.outcomes or not set(names) <= set(table.metrics):
-        return None
-    places = [table.metrics.index(name) for name in names]
-    columns = [held.column(name) for name in names]
-    rows = [
-        (values, [column[sample] for column in columns], cluster)
-        for sample, cluster, values in zip(
-            table.samples, table.clusters, table.values[:, places], strict=True
-        )
-        if all(sample in column for column in columns) and np.isfinite(values).all()
-    ]
-    if not rows:
+    pairs = common_samples(names, bench.table, held)
+    if not pairs:
         return None
     return PairedColumns(
-        np.array([values for values, _, _ in rows]),
-        np.array([values for _, values, _ in rows]),
+        np.column_stack([each.now for each in pairs]),
+        np.column_stack([each.then for each in pairs]),
         np.array([weights[name] for name in names]),
-        partition([cluster for _, _, cluster in rows]),
+        pairs[0].groups,
         ["share" for _ in names],
     )
 

@@ -22,7 +22,8 @@ from ..gate.baseline import (
     BaselineComposite,
     BaselineScore,
 )
-from .numbers import read_bare_numbers, read_lm_eval
+from .lm_eval import read_lm_eval
+from .numbers import read_bare_numbers
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

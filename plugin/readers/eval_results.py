@@ -11,7 +11,7 @@ from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import fraction, is_number, read_object, run_of, stated_score
+from .reported import fraction, is_count, is_number, read_object, run_of, stated_score
 from .result import Result
 
 ENDING = "_eval_results.json"
@@ -97,8 +97,6 @@ def _check_keys(content: Mapping[str, Any], path: Path) -> None:
 
 def _count(content: Mapping[str, Any], key: str, where: str) -> int | None:
     value = content.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if value is not None and not is_count(value):
         raise CkptbenchError(f"{key!r} is {value!r}, not a whole number from 1", where=where)
     return value

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
-from .._util.jsonio import Scalar
 from .._util.names import step_in
 from ..analysis.composites import with_composite
 from ..gate.baseline import Baseline, BaselineScore, bare_baseline
@@ -18,8 +16,8 @@ from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from ..scores.metric import known_metric
 from ..scores.score import Score
-from .model_names import model_of, named, revision_of
-from .reported import fraction, is_number, read_object, run_of, stated_score
+from .lm_eval import direction_of, model_of, named, revision_of
+from .reported import fraction, is_count, is_number, read_object, run_of, stated_score
 from .result import Result
 
 _ENDING = "_stderr"
@@ -101,19 +99,11 @@ def _is_numbers(held: Any) -> bool:
     return isinstance(held, Mapping) and bool(held) and all(map(is_number, held.values()))
 
 
-def _direction(content: Mapping[str, Any], task: str, metric: str) -> bool | None:
-    """Whether more of a metric is better, as far as the file says."""
-    stated = content.get("higher_is_better")
-    of_task = stated.get(task) if isinstance(stated, Mapping) else None
-    better = of_task.get(metric) if isinstance(of_task, Mapping) else None
-    return better if isinstance(better, bool) else None
-
-
 def _scores(
     task: str, numbers: Mapping[str, Any], where: str, content: Mapping[str, Any], strict: bool
 ) -> list[Score]:
     n = next((numbers[key] for key in _COUNTS if key in numbers), None)
-    if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
+    if n is not None and not is_count(n):
         raise CkptbenchError(f"'n' is {n!r}, not a whole number from 1", where=where)
     scores = []
     for metric, value in numbers.items():
@@ -121,7 +111,7 @@ def _scores(
             continue
         error = numbers.get(f"{metric}{_ENDING}")
         stated = float(error) if is_number(error) and error >= 0 else None
-        kind = known_metric(metric, higher_is_better=_direction(content, task, metric))
+        kind = known_metric(metric, higher_is_better=direction_of(content, task, metric))
         if kind.unit == "share" and strict:
             fraction(numbers, metric, where)
         scores.append(
@@ -188,7 +178,7 @@ def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
     kind = known_metric(name)
     _check_number(name, held.get("value"), kind.unit == "share", where)
     error = held.get("standard_error")
-    if error is not None and (not _is_number(error) or error < 0):
+    if error is not None and (not is_number(error) or error < 0):
         raise CkptbenchError(
             f"'standard_error' is {error!r}",
             where=f"{where}: {name}",
@@ -204,51 +194,8 @@ def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
     )
 
 
-def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
-    """The baseline of a results file of lm-eval.
-
-    Metrics are named `TASK METRIC,FILTER`, such as `hellaswag acc,none`, as in the file; standard
-    errors come from its `_stderr` entries and n from the effective number of its `n-samples`. Where
-    it states whether it was a chat, its settings do too; see `identity`.
-
-    Raises:
-        CkptbenchError: `results` does not hold numbers by task.
-    """
-    remedy = "Give the results_*.json that lm-eval wrote."
-    scores: dict[str, BaselineScore] = {}
-    results = content["results"]
-    if not isinstance(results, Mapping):
-        raise CkptbenchError("'results' is no object", where=where, remedy=remedy)
-    for task, numbers in results.items():
-        if not isinstance(numbers, Mapping):
-            raise CkptbenchError(f"results of {task!r} are no object", where=where, remedy=remedy)
-        n = _effective(content, task)
-        for name, value in numbers.items():
-            metric, comma, filter_name = name.partition(",")
-            # Keys without a filter (`alias`, `sample_len`) are not metrics.
-            if not comma or metric.endswith("_stderr") or not _is_number(value):
-                continue
-            error = numbers.get(f"{metric}_stderr,{filter_name}")
-            stated = float(error) if _is_number(error) and error >= 0 else None
-            scores[f"{task} {name}"] = BaselineScore(float(value), stated, n)
-    if not scores:
-        raise CkptbenchError("'results' holds no metric", where=where, remedy=remedy)
-    return bare_baseline(scores, _chat(content))
-
-
-def _chat(content: Mapping[str, Any]) -> dict[str, Scalar]:
-    """What lm-eval's command line writes of the prompts: the template's text, and the system's."""
-    if "chat_template" not in content:
-        return {}
-    chats = bool(content["chat_template"])
-    # lm-eval states it of plain prompts too, where it changes nothing.
-    turns = chats and bool(content.get("fewshot_as_multiturn"))
-    system = str(content.get("system_instruction") or "")
-    return {"chat": chats, "fewshot_as_multiturn": turns, "system_instruction": system}
-
-
 def _check_number(name: str, value: Any, share: bool, where: str) -> None:
-    if not _is_number(value):
+    if not is_number(value):
         raise CkptbenchError(f"{name!r} is {value!r}, not a number", where=where, remedy=_FRACTIONS)
     if share and not 0 <= value <= 1:
         kind = "looks like a percentage" if 1 < value <= 100 else "is not between 0 and 1"
@@ -268,23 +215,10 @@ def _counts(n: Any, values: Mapping[str, Any], where: str) -> dict[str, int]:
                 where=where,
                 remedy="Give n for metrics that the file has a score of.",
             )
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        if not is_count(count):
             raise CkptbenchError(
                 f"'n' is {count!r}",
                 where=where,
                 remedy="n is the number of samples: a whole number from 1, or one by metric.",
             )
     return dict(by_metric)
-
-
-def _effective(content: Mapping[str, Any], task: str) -> int | None:
-    counts = content.get("n-samples")
-    of_task = counts.get(task) if isinstance(counts, Mapping) else None
-    n = of_task.get("effective") if isinstance(of_task, Mapping) else of_task
-    return n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else None
-
-
-def _is_number(value: Any) -> TypeGuard[int | float]:
-    if isinstance(value, float):
-        return isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
