@@ -83,8 +83,8 @@ def protocols_of(
     measurement: Measurement, metric: str, weights: Mapping[str, float]
 ) -> Mapping[str, str]:
     """Protocol by benchmark of a metric, of those that state one."""
-    held = benchmarks_of(measurement, metric, weights)
-    return {bench.benchmark: bench.protocol for bench in held if bench.protocol}
+    reference = benchmarks_of(measurement, metric, weights)
+    return {bench.benchmark: bench.protocol for bench in reference if bench.protocol}
 
 
 def compare(
@@ -132,11 +132,11 @@ def compare(
     ours, theirs = current.owner_of(metric), baseline.owner_of(metric)
     if ours is None or theirs is None:
         return None
-    held = baseline_benchmark(theirs)
+    reference = baseline_benchmark(theirs)
     if ours.table is None or theirs.table is None:
         # Without samples on both sides the reported numbers are compared.
-        return compare_score(_with_error(now), ours.table, replace(held, outcomes={}), terms)
-    return compare_score(now, ours.table, held, terms)
+        return compare_score(_with_error(now), ours.table, replace(reference, outcomes={}), terms)
+    return compare_score(now, ours.table, reference, terms)
 
 
 def _with_error(score: Score) -> Score:
@@ -188,7 +188,9 @@ def standard_error_of(score: Score) -> float | None:
     return proportion_standard_error(score.value, score.n)
 
 
-def told_apart(comparison: Comparison | None, p_value: float | None, alpha: float) -> bool:
+def significantly_different(
+    comparison: Comparison | None, p_value: float | None, alpha: float
+) -> bool:
     """Whether the corrected p is at most alpha and the 95% interval excludes zero."""
     if comparison is None or p_value is None or p_value > alpha:
         return False
@@ -198,7 +200,7 @@ def told_apart(comparison: Comparison | None, p_value: float | None, alpha: floa
 
 def answer(comparison: Comparison | None, p_value: float | None, settings: Settings) -> Answer:
     """`yes` when told apart; `no` only when a difference would have been found and is not there."""
-    if told_apart(comparison, p_value, settings.alpha):
+    if significantly_different(comparison, p_value, settings.alpha):
         return "yes"
     return "no" if rules_out(comparison, settings) else "cannot tell"
 
@@ -235,10 +237,10 @@ def corrected(comparison: Comparison | None, choices: int) -> float | None:
 def direction(metric: str, checkpoints: Sequence[Measurement]) -> int:
     """1 where more of a metric is better, -1 where less is, 0 where that is not known."""
     scores = [score for each in checkpoints if (score := each.score(metric)) is not None]
-    stated = {score.higher_is_better for score in scores if score.value is not None}
-    if len(stated) != 1:
+    directions = {score.higher_is_better for score in scores if score.value is not None}
+    if len(directions) != 1:
         return 0
-    return {True: 1, False: -1, None: 0}[stated.pop()]
+    return {True: 1, False: -1, None: 0}[directions.pop()]
 
 
 def gain(metric: str, now: Measurement, then: Measurement) -> float:

@@ -31,14 +31,14 @@ def weights_of(
     """The weights to make every composite with: those given, the first stated, the default."""
     if given is not None:
         return dict(given)
-    stated = next((each.weights for each in measurements if each.weights), None)
-    return dict(stated or DEFAULT_WEIGHTS)
+    reported = next((each.weights for each in measurements if each.weights), None)
+    return dict(reported or DEFAULT_WEIGHTS)
 
 
 def with_composite(measurement: Measurement, weights: Mapping[str, float]) -> Measurement:
     """The measurement with its composite made with the weights; as it is when it already was."""
-    held = measurement.composite
-    if held is not None and held.value is not None and dict(measurement.weights) == dict(weights):
+    found = measurement.composite
+    if found is not None and found.value is not None and dict(measurement.weights) == dict(weights):
         return measurement
     return replace(measurement, composite=composite_of(measurement, weights), weights=weights)
 
@@ -73,7 +73,7 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
     value = weighted_mean(known, weights)
     n = sum(max(s.n for s in bench.scores if s.metric in parts) for bench in benches)
     shares: list[float] = []
-    held: list[Score] = []
+    found: list[Score] = []
     intervals: list[Interval] = []
     blocks = []
     for bench in benches:
@@ -86,13 +86,13 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
             if score.interval is None and not error:
                 return Score(METRIC, value, n, 0, reason=f"{score.metric} has no interval")
             intervals.append(score.interval or normal_interval(score.value or 0.0, error))
-        held.extend(scores)
+        found.extend(scores)
         blocks.append(np.ones((len(scores), len(scores))))
         pairs = zip(scores, known_errors, strict=True)
         shares.append(fsum(weights[score.metric] * error for score, error in pairs))
     error = sqrt(fsum(share * share for share in shares))
-    estimates = [score.value or 0.0 for score in held]
-    part_weights = [weights[score.metric] for score in held]
+    estimates = [score.value or 0.0 for score in found]
+    part_weights = [weights[score.metric] for score in found]
     interval = mover(estimates, intervals, part_weights, block_diagonal(blocks))
     return Score(METRIC, value, n, n, error, interval, BOUND)
 
@@ -140,19 +140,19 @@ def with_average(checkpoints: Sequence[Measurement]) -> tuple[tuple[Measurement,
         {b.benchmark: score for b in each.primary_benchmarks() if (score := first_of(b))}
         for each in checkpoints
     ]
-    names = list(dict.fromkeys(name for held in tasks for name in held))
+    names = list(dict.fromkeys(name for found in tasks for name in found))
     if len(names) < 2:
         return tuple(checkpoints), ""
-    for each, held in zip(checkpoints, tasks, strict=True):
+    for each, found in zip(checkpoints, tasks, strict=True):
         for name in names:
-            if name not in held or held[name].value is None:
+            if name not in found or found[name].value is None:
                 return tuple(checkpoints), f"no average of the tasks: {each.name} lacks {name}"
-    kinds = {tuple(held[name].metric for name in names) for held in tasks}
+    kinds = {tuple(found[name].metric for name in names) for found in tasks}
     if len(kinds) > 1:
         return tuple(checkpoints), "no average of the tasks: their first metrics differ"
     made = [
-        replace(each, average=average_of([held[name] for name in names]))
-        for each, held in zip(checkpoints, tasks, strict=True)
+        replace(each, average=average_of([found[name] for name in names]))
+        for each, found in zip(checkpoints, tasks, strict=True)
     ]
     return tuple(made), ""
 

@@ -13,7 +13,7 @@ from .best import best_of
 from .compare import AVERAGE, Settings, benchmarks_of
 from .composites import mismatches, weights_of, with_average, with_composite
 from .conclusions import Best, Conclusions, Noise, PeakAndLast, RunConclusions
-from .eligibility import LeftOut, metrics_of, taking_part, without_direction
+from .eligibility import Excluded, eligible, metrics_of, without_direction
 from .noise import noise_of
 from .overfitting import peak_and_last, stopping
 from .runs import at_every_epoch, compare_runs, group_runs
@@ -71,14 +71,14 @@ def conclude(
     if by is not None:
         _check_metric(by, groups)
     runs: list[RunConclusions] = []
-    left_out: list[tuple[str, LeftOut]] = []
+    left_out: list[tuple[str, Excluded]] = []
     for name, checkpoints in groups.items():
         run, out = conclude_run(name, checkpoints, settings, by)
         runs.append(run)
         left_out.extend((name, each) for each in out)
     compared = compare_runs(_comparable(groups), settings)
     wrong = mismatches(made, used)
-    stated = sum(each.printed_composite is not None for each in made)
+    reported = sum(each.printed_composite is not None for each in made)
     notes = (
         *repeated_notes(repeated),
         *left_out_notes(left_out),
@@ -89,8 +89,8 @@ def conclude(
         *epoch_notes(at_every_epoch(groups)),
         *partial_notes(runs),
     )
-    said = sentences(runs, compared, wrong, stated)
-    return Conclusions(tuple(runs), compared, wrong, said, notes)
+    texts = sentences(runs, compared, wrong, reported)
+    return Conclusions(tuple(runs), compared, wrong, texts, notes)
 
 
 def conclude_run(
@@ -98,7 +98,7 @@ def conclude_run(
     checkpoints: Sequence[Measurement],
     settings: Settings,
     by: str | None = None,
-) -> tuple[RunConclusions, tuple[LeftOut, ...]]:
+) -> tuple[RunConclusions, tuple[Excluded, ...]]:
     """Draw the conclusions about one training run.
 
     Args:
@@ -110,10 +110,10 @@ def conclude_run(
     best: list[Best] = []
     peaks: list[PeakAndLast] = []
     noise: list[Noise] = []
-    left_out: list[LeftOut] = []
+    left_out: list[Excluded] = []
     curves: dict[str, tuple[Measurement, ...]] = {}
     for metric in metrics_of(checkpoints):
-        curve, out = taking_part(metric, checkpoints, settings.weights)
+        curve, out = eligible(metric, checkpoints, settings.weights)
         left_out.extend(out)
         if not curve:
             continue

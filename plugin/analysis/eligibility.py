@@ -13,7 +13,7 @@ from .compare import AVERAGE, benchmarks_of, protocols_of
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Excluded:
     """A checkpoint that takes no part in what is concluded of a metric.
 
     Attributes:
@@ -60,9 +60,9 @@ def without_direction(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
     )
 
 
-def taking_part(
+def eligible(
     metric: str, checkpoints: Sequence[Measurement], weights: Mapping[str, float]
-) -> tuple[tuple[Measurement, ...], tuple[LeftOut, ...]]:
+) -> tuple[tuple[Measurement, ...], tuple[Excluded, ...]]:
     """Divide the checkpoints of a run: those that can be put side by side, and the others.
 
     Left out are checkpoints without a value, with incomplete samples, and under another protocol
@@ -88,7 +88,7 @@ def taking_part(
                 reasons[place] = f"its protocol is {protocol}, the others' {usual[benchmark]}"
     kept = tuple(each for place, each in enumerate(checkpoints) if not reasons[place])
     out = (
-        LeftOut(each.name, metric, reasons[place])
+        Excluded(each.name, metric, reasons[place])
         for place, each in enumerate(checkpoints)
         if reasons[place]
     )
@@ -115,12 +115,12 @@ def in_order(checkpoints: Iterable[Measurement]) -> tuple[Measurement, ...]:
     Steps and epochs only order a run when every checkpoint of it states one; those with the same
     one follow each other by name.
     """
-    held = tuple(checkpoints)
-    if all(each.step is not None for each in held):
-        return tuple(sorted(held, key=lambda m: (m.step or 0, natural_key(m.name))))
-    if all(each.epoch is not None for each in held):
-        return tuple(sorted(held, key=lambda m: (m.epoch or 0.0, natural_key(m.name))))
-    return tuple(sorted(held, key=lambda m: natural_key(m.name)))
+    ordered = tuple(checkpoints)
+    if all(each.step is not None for each in ordered):
+        return tuple(sorted(ordered, key=lambda m: (m.step or 0, natural_key(m.name))))
+    if all(each.epoch is not None for each in ordered):
+        return tuple(sorted(ordered, key=lambda m: (m.epoch or 0.0, natural_key(m.name))))
+    return tuple(sorted(ordered, key=lambda m: natural_key(m.name)))
 
 
 def epoch_key(measurement: Measurement) -> float | None:
@@ -128,7 +128,7 @@ def epoch_key(measurement: Measurement) -> float | None:
     return None if measurement.epoch is None else round(measurement.epoch, _EPOCH_DIGITS)
 
 
-def place(measurement: Measurement) -> str:
+def training_position(measurement: Measurement) -> str:
     """`epoch 3`, else `step 400`; empty where neither is known."""
     epoch = epoch_key(measurement)
     if epoch is not None:

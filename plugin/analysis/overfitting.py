@@ -39,35 +39,37 @@ def peak_and_last(
     choices = len(checkpoints) - 1
     best = superlative(metric, checkpoints)
     if gain(metric, last, peak) >= 0:
-        said = f"{metric} is {best} at the last checkpoint, {named(last)}"
+        detail = f"{metric} is {best} at the last checkpoint, {named(last)}"
         if last is not peak:
-            said += f", as at {named(peak)}"
-        return PeakAndLast(metric, peak.name, last.name, None, "no", said, "no")
+            detail += f", as at {named(peak)}"
+        return PeakAndLast(metric, peak.name, last.name, None, "no", detail, "no")
     fall = compare(metric, last, peak, settings, choices=choices)
     p = corrected(fall, choices)
     fell = answer(fall, p, settings)
     where = f"its {best}, {named(peak)}"
     if fall is None:
-        said = f"{metric} at the last, {named(last)}, is not compared with {where}: "
-        said += "they have no sample in common"
-        return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", said)
+        detail = f"{metric} at the last, {named(last)}, is not compared with {where}: "
+        detail += "they have no sample in common"
+        return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", detail)
     seen = sensitivity(metric, fall, last, peak)
     if fell == "yes":
         overfitting, reason = _overfitting(peak, last)
-        said = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
-        said += f" ({evidence(fall, p)}){reason}"
-        return PeakAndLast(metric, peak.name, last.name, fall, fell, said, overfitting, p)
+        detail = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
+        detail += f" ({evidence(fall, p)}){reason}"
+        return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfitting, p)
     if fall.p_value is None:
-        said = f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
-        said += "not tested, no standard error"
+        detail = (
+            f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
+        )
+        detail += "not tested, no standard error"
     elif fell == "no":
-        said = f"{metric} has held since {where}: {difference(fall)} at the last, {named(last)}"
-        said += seen
+        detail = f"{metric} has held since {where}: {difference(fall)} at the last, {named(last)}"
+        detail += seen
     else:
-        said = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
-        said += f"{figures(fall, p)}{seen}"
+        detail = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
+        detail += f"{figures(fall, p)}{seen}"
     overfits: Answer = "no" if fell == "no" else "cannot tell"
-    return PeakAndLast(metric, peak.name, last.name, fall, fell, said, overfits, p)
+    return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfits, p)
 
 
 def training_loss(measurement: Measurement) -> float | None:
@@ -116,29 +118,29 @@ def stopping(
     if peak.fell == "yes":
         return Stopping(metric, "yes", best.name, f"stop and keep {named(best)}: {peak.detail}")
     if len(checkpoints) <= PATIENCE:
-        said = f"{so_far}; whether to stop is open: {len(checkpoints)} checkpoints are too few "
-        said += f"to see {PATIENCE} without a gain"
-        return Stopping(metric, "cannot tell", best.name, said)
+        detail = f"{so_far}; whether to stop is open: {len(checkpoints)} checkpoints are too few "
+        detail += f"to see {PATIENCE} without a gain"
+        return Stopping(metric, "cannot tell", best.name, detail)
     before = best_by(metric, checkpoints[:-PATIENCE])
     recent = best_by(metric, checkpoints[-PATIENCE:])
     # The earlier minus the recent, so that the one-sided p asks whether it gained.
     found = compare(metric, before, recent, settings, choices=PATIENCE, sides=1)
     span = f"the last {PATIENCE} checkpoints"
     if found is None or found.p_worse is None:
-        said = f"{so_far}; whether to stop is open: a gain of {span} cannot be tested"
-        return Stopping(metric, "cannot tell", best.name, said)
+        detail = f"{so_far}; whether to stop is open: a gain of {span} cannot be tested"
+        return Stopping(metric, "cannot tell", best.name, detail)
     p = min(1.0, found.p_worse * PATIENCE)
     against = f"the best before them, {named(before)} ({probability(p)} corrected)"
     if p <= settings.alpha:
         by = size(found.difference, found.unit)
-        said = f"continue training: {metric} improved by {by} in {span} over {against}; {so_far}"
-        return Stopping(metric, "no", best.name, said)
+        detail = f"continue training: {metric} improved by {by} in {span} over {against}; {so_far}"
+        return Stopping(metric, "no", best.name, detail)
     change = points(-found.difference, found.unit)
     facts = f"{span} change {metric} by {change} against {against}"
     facts += sensitivity(metric, found, before, recent)
     tolerance = settings.tolerance_of(metric, found.unit, found.baseline)
     if could_find(found, settings) and -found.improvement <= tolerance:
-        said = f"stop and keep {named(best)}: {facts}"
-        return Stopping(metric, "yes", best.name, said)
-    said = f"{so_far}; whether to stop is open: {facts}"
-    return Stopping(metric, "cannot tell", best.name, said)
+        detail = f"stop and keep {named(best)}: {facts}"
+        return Stopping(metric, "yes", best.name, detail)
+    detail = f"{so_far}; whether to stop is open: {facts}"
+    return Stopping(metric, "cannot tell", best.name, detail)

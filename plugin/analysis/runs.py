@@ -12,7 +12,7 @@ from ..gate.verdict import Comparison
 from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, clash, compare, corrected
 from .conclusions import EACH_BEST, RunsCompared
-from .eligibility import epoch_key, in_order, metrics_of, taking_part
+from .eligibility import eligible, epoch_key, in_order, metrics_of
 from .wording import evidence, figures, named, sensitivity
 
 # Comparisons at equal epochs before only the last common epoch is looked at: the paired ones of
@@ -38,7 +38,7 @@ def group_runs(measurements: Sequence[Measurement]) -> dict[str, tuple[Measureme
             length = f"seq_len {each.seq_len if each.seq_len is not None else 'unknown'}"
             name = f"{name} ({length})" if name else length
         groups.setdefault(name, []).append(each)
-    return {name: in_order(held) for name, held in groups.items()}
+    return {name: in_order(used) for name, used in groups.items()}
 
 
 def compare_runs(runs: Runs, settings: Settings) -> tuple[RunsCompared, ...]:
@@ -53,14 +53,14 @@ def compare_runs(runs: Runs, settings: Settings) -> tuple[RunsCompared, ...]:
     Tests are two-sided and paired by sample where both hold samples.
     """
     compared: list[RunsCompared] = []
-    metrics = metrics_of([each for held in runs.values() for each in held])
+    metrics = metrics_of([each for used in runs.values() for each in used])
     every_epoch = at_every_epoch(runs)
     for metric in metrics:
-        held = {name: taking_part(metric, each, settings.weights)[0] for name, each in runs.items()}
+        used = {name: eligible(metric, each, settings.weights)[0] for name, each in runs.items()}
         pairs = [
-            _Pair(metric, left, right, held[left], held[right])
-            for left, right in combinations(held, 2)
-            if held[left] and held[right]
+            _Pair(metric, left, right, used[left], used[right])
+            for left, right in combinations(used, 2)
+            if used[left] and used[right]
         ]
         for pair in pairs:
             compared.extend(_at_epochs(pair, settings, every_epoch))
@@ -74,7 +74,7 @@ def at_every_epoch(runs: Runs) -> bool:
     for pair in combinations(runs.values(), 2):
         left, right = _places(*pair)
         common += len(left.keys() & right.keys())
-    metrics = metrics_of([each for held in runs.values() for each in held])
+    metrics = metrics_of([each for used in runs.values() for each in used])
     return common * len(metrics) <= MOST_AT_EPOCHS
 
 
@@ -147,8 +147,8 @@ def _decided(
             if protocols
             else "they have no sample in common"
         )
-        said = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
-        return replace(row, detail=said)
+        detail = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
+        return replace(row, detail=detail)
     differ = answer(comparison, row.p_adjusted, settings)
     at = f"{row.at}, {which}"
     seen = sensitivity(row.metric, comparison, ours, theirs)
@@ -156,18 +156,18 @@ def _decided(
         ahead = comparison.improvement > 0
         first, second = (row.left, row.right) if ahead else (row.right, row.left)
         by = size(comparison.difference, comparison.unit)
-        said = f"{first} beats {second} by {by} in {row.metric}, {at} "
-        said += f"({evidence(comparison, row.p_adjusted)})"
+        detail = f"{first} beats {second} by {by} in {row.metric}, {at} "
+        detail += f"({evidence(comparison, row.p_adjusted)})"
     elif comparison.p_value is None:
-        said = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
-        said += figures(comparison, row.p_adjusted)
+        detail = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
+        detail += figures(comparison, row.p_adjusted)
     elif differ == "no":
-        said = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
-        said += f"{figures(comparison, row.p_adjusted)}{seen}"
+        detail = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
+        detail += f"{figures(comparison, row.p_adjusted)}{seen}"
     else:
-        said = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
-        said += f"{figures(comparison, row.p_adjusted)}{seen}"
-    return replace(row, differ=differ, detail=said)
+        detail = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
+        detail += f"{figures(comparison, row.p_adjusted)}{seen}"
+    return replace(row, differ=differ, detail=detail)
 
 
 def _places(

@@ -113,7 +113,7 @@ class _Aligned:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        known = {m for m, s in self.pair.held.scores.items() if s.higher_is_better is not None}
+        known = {m for m, s in self.pair.reference.scores.items() if s.higher_is_better is not None}
         compared = (s.metric for s in self.pair.bench.scores if s.higher_is_better is not None)
         return tuple(metric for metric in compared if metric in known)
 
@@ -149,7 +149,7 @@ def side_by_side(
     tasks = tuple(
         Task(
             pair.bench.benchmark,
-            pair.bench.protocol or pair.held.protocol,
+            pair.bench.protocol or pair.reference.protocol,
             pair.bench.primary,
             tuple(map(_unknown_n, verdicts)),
             each.notes,
@@ -176,8 +176,8 @@ def _common(before: Measurement, after: Measurement) -> list[_Aligned]:
     """The benchmarks that have a metric of known direction on both sides."""
     sides = [(baseline_benchmark(bench), bench) for bench in before.benchmarks]
     found = []
-    for pair in match(after.benchmarks, [held for held, _ in sides]):
-        then = next(bench for held, bench in sides if held is pair.held)
+    for pair in match(after.benchmarks, [reference for reference, _ in sides]):
+        then = next(bench for reference, bench in sides if reference is pair.reference)
         incomplete = "; ".join(
             f"{_name(side)}: {bench.incomplete}"
             for side, bench in ((before, then), (after, pair.bench))
@@ -191,27 +191,27 @@ def _common(before: Measurement, after: Measurement) -> list[_Aligned]:
 
 def _aligned(before: BenchmarkMeasurement, pair: Pair) -> _Aligned:
     """With the metrics of `before` under the names of `after`, and what can be paired."""
-    bench, held = pair.bench, pair.held
+    bench, reference = pair.bench, pair.reference
     names = {_bare(score.metric): score.metric for score in bench.scores}
-    renamed = {metric: names.get(_bare(metric), metric) for metric in held.scores}
-    held = replace(
-        held,
+    renamed = {metric: names.get(_bare(metric), metric) for metric in reference.scores}
+    reference = replace(
+        reference,
         benchmark=bench.benchmark,
         primary=True,
-        scores={renamed[metric]: score for metric, score in held.scores.items()},
-        metrics=tuple(renamed.get(metric, metric) for metric in held.metrics),
+        scores={renamed[metric]: score for metric, score in reference.scores.items()},
+        metrics=tuple(renamed.get(metric, metric) for metric in reference.metrics),
     )
     notes = []
-    if bool(held.protocol) != bool(bench.protocol):
+    if bool(reference.protocol) != bool(bench.protocol):
         notes.append("one side states no protocol: whether both were asked alike is not known")
     if why := _why_unpaired(before.table, bench.table):
         notes.append(f"unpaired: {why}")
         scores = tuple(replace(s, standard_error=standard_error_of(s)) for s in bench.scores)
         bench = replace(bench, table=None, scores=scores)
-        held = replace(held, n=None, outcomes={}, clusters={}, trials=1)
+        reference = replace(reference, n=None, outcomes={}, clusters={}, trials=1)
     else:
-        bench = _with_known_clusters(bench, held)
-    return _Aligned(before, replace(pair, bench=bench, held=held), tuple(notes))
+        bench = _with_known_clusters(bench, reference)
+    return _Aligned(before, replace(pair, bench=bench, reference=reference), tuple(notes))
 
 
 def _lacking(common: Sequence[_Aligned], before: Measurement) -> Iterator[BaselineBenchmark]:
@@ -235,13 +235,13 @@ def _why_unpaired(before: SampleValues | None, after: SampleValues | None) -> st
 
 
 def _with_known_clusters(
-    bench: BenchmarkMeasurement, held: BaselineBenchmark
+    bench: BenchmarkMeasurement, reference: BaselineBenchmark
 ) -> BenchmarkMeasurement:
     """With the other side's clusters, where only that side knows which samples belong together."""
     table = bench.table
     if table is None or table.clusters != table.samples:
         return bench
-    clusters = tuple(held.clusters.get(sample, sample) for sample in table.samples)
+    clusters = tuple(reference.clusters.get(sample, sample) for sample in table.samples)
     return replace(bench, table=replace(table, clusters=clusters))
 
 

@@ -12,7 +12,7 @@ from ..scores.composite import METRIC
 from .compare import AVERAGE, direction
 from .composites import BOUND, ROUNDING
 from .conclusions import EACH_BEST, Best, CompositeMismatch, RunConclusions, RunsCompared
-from .eligibility import LeftOut, place
+from .eligibility import Excluded, training_position
 
 # Of a run with more metrics, only the one that decides has sentences.
 _FEW_METRICS = 4
@@ -22,7 +22,7 @@ def sentences(
     runs: Sequence[RunConclusions],
     compared: Sequence[RunsCompared],
     wrong: Sequence[CompositeMismatch],
-    stated: int,
+    reported: int,
 ) -> tuple[str, ...]:
     """Every claim that the numbers make at first sight, and whether the samples support it.
 
@@ -31,13 +31,13 @@ def sentences(
     composites that are wrong. The other metrics' sentences stand in their own `detail`.
 
     Args:
-        stated: how many composites the sources state.
+        reported: how many composites the sources state.
     """
     return (
         *_decisions(runs),
         *_curves(runs),
         *_pairs(runs, compared),
-        *_composites(wrong, stated),
+        *_composites(wrong, reported),
     )
 
 
@@ -87,10 +87,10 @@ def _pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> 
         )
 
 
-def _composites(wrong: Sequence[CompositeMismatch], stated: int) -> Iterator[str]:
+def _composites(wrong: Sequence[CompositeMismatch], reported: int) -> Iterator[str]:
     if wrong:
         yield (
-            f"{count(len(wrong))} of {count(stated)} stated composites differ from what their "
+            f"{count(len(wrong))} of {count(reported)} stated composites differ from what their "
             f"own parts give by more than rounding ({ROUNDING:g})"
         )
 
@@ -115,7 +115,7 @@ def _of(run: RunConclusions, detail: str) -> str:
 
 def named(measurement: Measurement) -> str:
     """`checkpoint-390 (epoch 3)`."""
-    where = place(measurement)
+    where = training_position(measurement)
     return f"{measurement.name} ({where})" if where else measurement.name
 
 
@@ -193,7 +193,7 @@ def repeated_notes(repeated: Sequence[Measurement]) -> Iterator[str]:
         yield f"measured more than once, the last result counts: {names}"
 
 
-def left_out_notes(left_out: Iterable[tuple[str, LeftOut]]) -> Iterator[str]:
+def left_out_notes(left_out: Iterable[tuple[str, Excluded]]) -> Iterator[str]:
     """Checkpoints that took no part in a conclusion, one note for each reason.
 
     Args:
@@ -205,9 +205,9 @@ def left_out_notes(left_out: Iterable[tuple[str, LeftOut]]) -> Iterator[str]:
     names: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
     for (run, name, reason), of in metrics.items():
         names.setdefault((run, tuple(of), reason), []).append(name)
-    for (run, held, reason), those in names.items():
+    for (run, excluded_from, reason), those in names.items():
         what = _in_run(run, listed(those, _NAMES_SHOWN))
-        yield f"left out of {listed(held, _NAMES_SHOWN)}: {what}: {reason}"
+        yield f"left out of {listed(excluded_from, _NAMES_SHOWN)}: {what}: {reason}"
 
 
 def composite_notes(
@@ -276,7 +276,7 @@ def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
     if best.metric in (METRIC, AVERAGE):
         return
     scores = {each.name: each.score(best.metric) for each in run.measurements}
-    held = {name: score.n for name, score in scores.items() if score is not None}
+    counts = {name: score.n for name, score in scores.items() if score is not None}
     alien = [rival.name for rival in best.rivals if rival.comparison is None]
     against = f"compared with {_in_run(run.run, best.best)}"
     if alien:
@@ -287,7 +287,7 @@ def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
         if (figures := rival.comparison) is not None
         and figures.kind == "paired"
         and figures.n is not None
-        and figures.n < (most := max(held[rival.name], held[best.best]))
+        and figures.n < (most := max(counts[rival.name], counts[best.best]))
     ]
     if partly:
         yield against, f" over common samples only: {listed(partly, _NAMES_SHOWN)}"

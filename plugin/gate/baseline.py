@@ -91,11 +91,11 @@ class BaselineBenchmark:
         """A metric's value by sample hash, of the samples that have one."""
         if metric not in self.metrics:
             return {}
-        place = self.metrics.index(metric)
+        index = self.metrics.index(metric)
         return {
-            sample: row[place]  # type: ignore[misc]
+            sample: row[index]  # type: ignore[misc]
             for sample, row in self.outcomes.items()
-            if row[place] is not None
+            if row[index] is not None
         }
 
 

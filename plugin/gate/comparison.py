@@ -36,7 +36,7 @@ from .mde import (
 )
 from .permutation_test import PValues, sign_flip_test
 from .trials_test import trials_test
-from .unpaired_test import share_error, unpaired_shares_test, welch_degrees, welch_test
+from .unpaired_test import share_error, suissa_shuster_test, welch_degrees, welch_test
 from .verdict import Comparison
 
 _PASS_AT_K = re.compile(r"pass@(\d+)")
@@ -80,35 +80,35 @@ class Pairs:
 
 
 def compare_score(
-    score: Score, table: SampleValues | None, held: BaselineBenchmark, terms: Terms
+    score: Score, table: SampleValues | None, reference: BaselineBenchmark, terms: Terms
 ) -> Comparison | None:
     """The best comparison that what the baseline holds of a metric allows.
 
     Args:
         score: this run's score.
         table: the table it was folded from; None where only numbers are known.
-        held: the baseline's benchmark.
+        reference: the baseline's benchmark.
 
     Returns:
         `paired` when both sides hold samples, and then None when they have none in common: other
         samples are another benchmark. Otherwise `unpaired` with an n or a standard error, `point`
         without. None when either side has no value.
     """
-    pairs = common_samples([score.metric], table, held)
+    pairs = common_samples([score.metric], table, reference)
     if pairs is not None and table is not None:
         compare = _perplexity if score.metric in table.perplexities else _paired
         return compare(score, pairs[0], terms) if pairs else None
-    stated = held.scores.get(score.metric)
-    if stated is None or stated.value is None or score.value is None:
+    reported = reference.scores.get(score.metric)
+    if reported is None or reported.value is None or score.value is None:
         return None
-    n = stated.n if stated.n is not None else held.n
+    n = reported.n if reported.n is not None else reference.n
     return compare_numbers(
-        score, stated.value, n=n or None, standard_error=stated.standard_error, terms=terms
+        score, reported.value, n=n or None, standard_error=reported.standard_error, terms=terms
     )
 
 
 def common_samples(
-    metrics: Sequence[str], table: SampleValues | None, held: BaselineBenchmark
+    metrics: Sequence[str], table: SampleValues | None, reference: BaselineBenchmark
 ) -> list[Pairs] | None:
     """The values of each metric over the samples that have all of them on both sides.
 
@@ -116,7 +116,7 @@ def common_samples(
         One for each metric, over the same samples, and an empty list without a common sample;
         None where a side has no sample's value of one of them.
     """
-    columns = [held.column(metric) for metric in metrics]
+    columns = [reference.column(metric) for metric in metrics]
     if table is None or not {*metrics} <= {*table.metrics} or not all(columns):
         return None
     values = table.values[:, [table.metrics.index(metric) for metric in metrics]]
@@ -129,9 +129,9 @@ def common_samples(
         return []
     samples = [table.samples[row] for row in rows]
     clusters = [table.clusters[row] for row in rows]
-    groups = partition([held.clusters.get(name, name) for name in clusters])
+    groups = partition([reference.clusters.get(name, name) for name in clusters])
     trials = np.array(table.trials or (1,) * len(table.samples), np.int64)[rows]
-    then_trials = np.array([held.trials_of(sample) for sample in samples], np.int64)
+    then_trials = np.array([reference.trials_of(sample) for sample in samples], np.int64)
     return [
         Pairs(
             values[rows, number],
@@ -268,7 +268,7 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
     now, then = figures.current, figures.baseline
     if sign < 0:
         now, then = 1 - now, 1 - then
-    p = unpaired_shares_test(now, ours, then, n)
+    p = suissa_shuster_test(now, ours, then, n)
     theirs = share_interval(figures.baseline, n)
     mine = score.interval or share_interval(figures.current, score.n, score.standard_error)
     interval = None
@@ -286,10 +286,10 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
 
 
 def _errors(
-    figures: Comparison, score: Score, stated: float | None, n: int | None, terms: Terms
+    figures: Comparison, score: Score, reported: float | None, n: int | None, terms: Terms
 ) -> Comparison:
     """By standard errors; a share's own is never below what its n allows."""
-    ours, theirs = score.standard_error, stated
+    ours, theirs = score.standard_error, reported
     if ours is None or theirs is None:
         return figures
     if score.share:

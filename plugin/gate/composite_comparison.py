@@ -43,14 +43,16 @@ def compare_composite(
     """
     weighted = {name: weight for name, weight in weights.items() if weight}
     used = []
-    for bench, held in parts:
+    for bench, reference in parts:
         known = {score.metric for score in bench.scores if score.value is not None}
-        if names := [name for name in weighted if name in known and name in held.scores]:
-            used.append((bench, held, names))
+        if names := [name for name in weighted if name in known and name in reference.scores]:
+            used.append((bench, reference, names))
     found = [name for _, _, names in used for name in names]
     if sorted(found) != sorted(weighted):
         return None
-    columns = [_common_columns(bench, held, names, weighted) for bench, held, names in used]
+    columns = [
+        _common_columns(bench, reference, names, weighted) for bench, reference, names in used
+    ]
     if all(columns):
         tables = [each for each in columns if each is not None]
         pairs = [_weighted_sums(each) for each in tables]
@@ -60,12 +62,12 @@ def compare_composite(
 
 def _common_columns(
     bench: BenchmarkMeasurement,
-    held: BaselineBenchmark,
+    reference: BaselineBenchmark,
     names: Sequence[str],
     weights: Mapping[str, float],
 ) -> PairedColumns | None:
     """A benchmark's weighted metrics now and then; None without common samples."""
-    pairs = common_samples(names, bench.table, held)
+    pairs = common_samples(names, bench.table, reference)
     if not pairs:
         return None
     return PairedColumns(
@@ -131,18 +133,18 @@ def _composite_of_numbers(
     terms: Terms,
 ) -> Comparison | None:
     then, squares, counts = 0.0, 0.0, []
-    for _, held, names in used:
+    for _, reference, names in used:
         of_benchmark: float | None = 0.0
         for name in names:
-            stated = held.scores[name]
-            if stated.value is None:
+            reported = reference.scores[name]
+            if reported.value is None:
                 return None
-            then += weights[name] * stated.value
-            n = stated.n or held.n
+            then += weights[name] * reported.value
+            n = reported.n or reference.n
             counts.append(n)
-            error = stated.standard_error
+            error = reported.standard_error
             if n:
-                error = max(error or 0.0, share_error(stated.value, n))
+                error = max(error or 0.0, share_error(reported.value, n))
             if error is None or of_benchmark is None:
                 of_benchmark = None
             else:

@@ -114,7 +114,7 @@ def evaluate_matched(
         for matched in checkpoints
         for pair in matched.pairs
         for score in pair.bench.scores
-        if _compared_metric(score, pair.held)
+        if _compared_metric(score, pair.reference)
     )
     level = rules.alpha / max(1, family)
     pending = [_candidates(matched, scope, level, seed) for matched in checkpoints]
@@ -152,7 +152,7 @@ def evaluate_composite(
     if score.value is None:
         return None
     parts = [
-        (pair.bench, pair.held)
+        (pair.bench, pair.reference)
         for pair in match_baseline(measured, baseline)[0]
         if pair.bench.primary and not _mismatches(pair, scope)[0]
     ]
@@ -167,12 +167,12 @@ def evaluate_composite(
     return decide([candidate], rules)[0]
 
 
-def _compared_metric(score: Score, held: BaselineBenchmark) -> bool:
-    reported = held.scores.get(score.metric)
+def _compared_metric(score: Score, reference: BaselineBenchmark) -> bool:
+    reported = reference.scores.get(score.metric)
     return (
         score.higher_is_better is not None
         and reported is not None
-        and (reported.value is not None or bool(held.outcomes))
+        and (reported.value is not None or bool(reference.outcomes))
     )
 
 
@@ -180,16 +180,16 @@ def _candidates(matched: Matched, scope: Scope, level: float, seed: int) -> _Pen
     pending = _Pending()
     for pair in matched.pairs:
         _compare_pair(pending, pair, scope, level, seed)
-    for held in matched.lacking:
-        bare = not held.benchmark
-        for metric in held.scores if bare else _gated_metrics(held, scope):
+    for reference in matched.lacking:
+        bare = not reference.benchmark
+        for metric in reference.scores if bare else _gated_metrics(reference, scope):
             pending.in_baseline += 1
-            name = metric if bare else _full_name(held.benchmark, metric)
+            name = metric if bare else _full_name(reference.benchmark, metric)
             reason = f"the baseline has {metric}, and this run did not measure it"
             if not bare:
                 reason = (
-                    f"the baseline has {metric} of {held.benchmark}, and this run did not ask "
-                    f"{held.benchmark}: {scope.remedy}"
+                    f"the baseline has {metric} of {reference.benchmark}, and this run did not ask "
+                    f"{reference.benchmark}: {scope.remedy}"
                 )
             if scope.selection:
                 pending.leave_out(name, scope.selection)
@@ -199,37 +199,37 @@ def _candidates(matched: Matched, scope: Scope, level: float, seed: int) -> _Pen
 
 
 def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, seed: int) -> None:
-    bench, held = pair.bench, pair.held
+    bench, reference = pair.bench, pair.reference
     differing, allowed = _mismatches(pair, scope)
     pending.notes += [f"{pair.name}: allowed mismatch: {each}" for each in allowed]
-    absent = unrecorded(held, bench.settings) if held.outcomes else ()
+    absent = unrecorded(reference, bench.settings) if reference.outcomes else ()
     if absent:
         pending.notes.append(
             f"{pair.name}: the baseline does not record {', '.join(absent)}; "
             "--update-baseline writes one that does"
         )
-    lost = _lost_samples(bench, held)
+    lost = _lost_samples(bench, reference)
     chosen = (*scope.selection, *scope.limited)
     if lost and chosen:
         pending.notes.append(f"{pair.name}: {lost} ({', '.join(chosen)})")
         lost = ""
     for score in bench.scores:
-        if not _compared_metric(score, held):
+        if not _compared_metric(score, reference):
             continue
         gated = scope.gates(bench, score)
         pending.in_baseline += gated
-        tolerance = scope.tolerance_of(bench.benchmark, score, held)
-        why = bench.incomplete or lost or _lost_values(score, bench.table, held)
+        tolerance = scope.tolerance_of(bench.benchmark, score, reference)
+        why = bench.incomplete or lost or _lost_values(score, bench.table, reference)
         why = why or (score.reason if score.value is None else "")
         word: Word | None = "incomplete" if why else None
         comparison = None
         if differing:
             word, why = "incomparable", "; ".join(map(str, differing))
         else:
-            comparison = compare_score(score, bench.table, held, Terms(level, tolerance, seed))
+            comparison = compare_score(score, bench.table, reference, Terms(level, tolerance, seed))
         candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
         pending.add(pair.index, candidate)
-    if bench.primary and (held.primary or not held.protocol):
+    if bench.primary and (reference.primary or not reference.protocol):
         _missing_metrics(pending, pair, scope)
 
 
@@ -237,7 +237,7 @@ def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
     """Gated metrics of the baseline that the run's benchmark does not have."""
     bench = pair.bench
     scored = {score.metric for score in bench.scores}
-    for metric in _gated_metrics(pair.held, scope):
+    for metric in _gated_metrics(pair.reference, scope):
         if metric in scored:
             continue
         pending.in_baseline += 1
@@ -247,7 +247,7 @@ def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
         if by:
             pending.leave_out(_full_name(bench.benchmark, metric), [by])
             continue
-        of = pair.held.protocol or pair.name
+        of = pair.reference.protocol or pair.name
         reason = f"the baseline has {metric} of {of}, this run has no such score"
         pending.missing(pair.index, metric, reason)
 
@@ -257,44 +257,49 @@ def _full_name(benchmark: str, metric: str) -> str:
     return metric if metric.startswith(f"{benchmark} ") else f"{benchmark}/{metric}"
 
 
-def _gated_metrics(held: BaselineBenchmark, scope: Scope) -> list[str]:
+def _gated_metrics(reference: BaselineBenchmark, scope: Scope) -> list[str]:
     return [
         metric
-        for metric, score in held.scores.items()
+        for metric, score in reference.scores.items()
         if score.value is not None
         and score.higher_is_better is not None
-        and (score.gated or bool({metric, f"{held.benchmark}/{metric}"} & scope.gate_on))
+        and (score.gated or bool({metric, f"{reference.benchmark}/{metric}"} & scope.gate_on))
     ]
 
 
 def _mismatches(pair: Pair, scope: Scope) -> tuple[list[Mismatch], list[Mismatch]]:
     """The settings that forbid a comparison, and those that may differ on purpose."""
-    found = list(mismatches(pair.held, pair.bench.protocol, pair.bench.settings))
+    found = list(mismatches(pair.reference, pair.bench.protocol, pair.bench.settings))
     return (
         [each for each in found if each.name not in scope.allowed],
         [each for each in found if each.name in scope.allowed],
     )
 
 
-def _lost_samples(bench: BenchmarkMeasurement, held: BaselineBenchmark) -> str:
-    if bench.planned is None or not held.outcomes:
+def _lost_samples(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> str:
+    if bench.planned is None or not reference.outcomes:
         return ""
-    lost = len(held.outcomes.keys() - bench.planned)
+    lost = len(reference.outcomes.keys() - bench.planned)
     if not lost:
         return ""
-    total = len(held.outcomes)
+    total = len(reference.outcomes)
     return f"{lost:,} of the baseline's {total:,} samples are not in this run's dataset"
 
 
-def _lost_values(score: Score, table: SampleValues | None, held: BaselineBenchmark) -> str:
+def _lost_values(score: Score, table: SampleValues | None, reference: BaselineBenchmark) -> str:
     """Why a metric that the baseline has of every sample is not judged here; mostly empty.
 
     A benchmark may give some samples no value of a metric; one that it gave them all before has
     lost a part, and must not pass for one that is only shown.
     """
-    if table is None or not table.by_name or not held.outcomes or score.n == len(table.samples):
+    if (
+        table is None
+        or not table.by_name
+        or not reference.outcomes
+        or score.n == len(table.samples)
+    ):
         return ""
-    if len(held.column(score.metric)) < len(held.outcomes):
+    if len(reference.column(score.metric)) < len(reference.outcomes):
         return ""
     n = len(table.samples)
     return f"{n - score.n:,} of {n:,} samples have no value of it, the baseline's all had one"

@@ -20,17 +20,17 @@ class Pair:
     Attributes:
         index: of the run's benchmark among those that are given a verdict.
         bench: the run's.
-        held: the baseline's.
+        reference: the baseline's.
     """
 
     index: int
     bench: BenchmarkMeasurement
-    held: BaselineBenchmark
+    reference: BaselineBenchmark
 
     @property
     def name(self) -> str:
         """For notes: the protocol, else what is known."""
-        return self.bench.protocol or self.held.protocol or self.bench.benchmark
+        return self.bench.protocol or self.reference.protocol or self.bench.benchmark
 
 
 def match(
@@ -47,7 +47,7 @@ def match(
     gated benchmark only has a metric of that name on either side. The pair has these metrics.
     """
     for index, bench in enumerate(measured):
-        same = [held for held in baseline if held.benchmark == bench.benchmark]
+        same = [reference for reference in baseline if reference.benchmark == bench.benchmark]
         chosen = min(same, key=partial(_distance, bench), default=None)
         if chosen is not None and _distance(bench, chosen) < _NO_MATCH:
             yield Pair(index, bench, chosen)
@@ -55,13 +55,13 @@ def match(
             yield from _by_metric(index, bench, measured, baseline)
 
 
-def _distance(bench: BenchmarkMeasurement, held: BaselineBenchmark) -> int:
+def _distance(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> int:
     """Which rule of `match` makes a pair of two benchmarks of one name."""
-    if held.protocol == bench.protocol:
+    if reference.protocol == bench.protocol:
         return 1
-    if not (held.protocol and bench.protocol):
+    if not (reference.protocol and bench.protocol):
         return 2
-    return 3 if held.primary and bench.primary else _NO_MATCH
+    return 3 if reference.primary and bench.primary else _NO_MATCH
 
 
 def _by_metric(
@@ -71,15 +71,17 @@ def _by_metric(
     baseline: Sequence[BaselineBenchmark],
 ) -> Iterator[Pair]:
     ours = [score.metric for each in measured if each.primary for score in each.scores]
-    theirs = [metric for held in baseline if held.primary for metric in held.scores]
+    theirs = [metric for reference in baseline if reference.primary for metric in reference.scores]
     # Two benchmarks with a metric of this name: which is meant is not known.
     unique = {name for name in ours if ours.count(name) == theirs.count(name) == 1}
-    for held in baseline:
-        if not held.primary or (held.protocol and bench.protocol):
+    for reference in baseline:
+        if not reference.primary or (reference.protocol and bench.protocol):
             continue
-        scores = tuple(s for s in bench.scores if s.metric in unique and s.metric in held.scores)
+        scores = tuple(
+            s for s in bench.scores if s.metric in unique and s.metric in reference.scores
+        )
         if scores:
-            yield Pair(index, replace(bench, scores=scores), held)
+            yield Pair(index, replace(bench, scores=scores), reference)
 
 
 def match_baseline(
@@ -96,7 +98,7 @@ def match_baseline(
     """
     if not baseline.bare:
         pairs = tuple(match(measured, tuple(baseline.benchmarks.values())))
-        met = {pair.held.protocol for pair in pairs}
+        met = {pair.reference.protocol for pair in pairs}
         left = (b for b in baseline.benchmarks.values() if b.primary and b.protocol not in met)
         return pairs, tuple(left)
     numbers = baseline.benchmarks[""]

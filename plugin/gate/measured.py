@@ -80,17 +80,17 @@ class Scope:
                 return self.tolerance[name] * (1 if score.share else 100)
         return None
 
-    def tolerance_of(self, benchmark: str, score: Score, held: BaselineBenchmark) -> float:
+    def tolerance_of(self, benchmark: str, score: Score, reference: BaselineBenchmark) -> float:
         """Allowed worsening in the metric's unit: what was given, the baseline's, the default."""
         allowed = self.given(benchmark, score)
         if allowed is not None:
             return allowed
         if "*" in self.tolerance and score.unit in ("share", "points"):
             return self.tolerance["*"] * (1 if score.share else 100)
-        if score.metric in held.tolerance:
-            return held.tolerance[score.metric]
-        stated = held.scores.get(score.metric)
-        value = stated.value if stated is not None and stated.value is not None else 0.0
+        if score.metric in reference.tolerance:
+            return reference.tolerance[score.metric]
+        reported = reference.scores.get(score.metric)
+        value = reported.value if reported is not None and reported.value is not None else 0.0
         return default_tolerance(score.unit, value)
 
     def gates(self, bench: BenchmarkMeasurement, score: Score) -> bool:

@@ -46,14 +46,14 @@ class FlipsRow:
 
     Attributes:
         flips: share of samples that flip when nothing has changed.
-        told: where that is from; empty where it is assumed.
+        source: where that is from; empty where it is assumed.
         needed: samples; None where no number of them finds the drop.
         mde: minimum detectable effect with the samples there are, as a share; None where no drop
             is found, or without a baseline.
     """
 
     flips: float
-    told: str
+    source: str
     needed: int | None
     mde: float | None
 
@@ -102,42 +102,42 @@ def design_effect(value: float, n: int, standard_error: float | None) -> float:
 
 
 def by_flips(
-    target: Target, flips: Iterable[tuple[float, str]], held: Shares | None = None
+    target: Target, flips: Iterable[tuple[float, str]], known: Shares | None = None
 ) -> tuple[FlipsRow, ...]:
     """A row for each share of flips.
 
     Args:
         flips: the shares, and where each is from.
-        held: the baseline; its clusters are taken to be those of the flips too.
+        known: the baseline; its clusters are taken to be those of the flips too.
     """
-    effect = held.design_effect if held else 1.0
+    effect = known.design_effect if known else 1.0
     rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
     return tuple(
         FlipsRow(
             share,
-            told,
+            source,
             samples_needed(
                 target.drop,
                 flips=share,
-                baseline=held.value if held else None,
+                baseline=known.value if known else None,
                 design_effect=effect,
                 **rules,
             ),
-            paired_shares_mde(held.n / effect, share, held.value, **rules) if held else None,
+            paired_shares_mde(known.n / effect, share, known.value, **rules) if known else None,
         )
-        for share, told in flips
+        for share, source in flips
     )
 
 
 def mde_curve(
-    target: Target, flips: float, ns: Sequence[int], held: Shares | None = None
+    target: Target, flips: float, ns: Sequence[int], known: Shares | None = None
 ) -> tuple[float | None, ...]:
     """The MDE of 0/1 outcomes at each number of samples, as shares.
 
     Without a baseline half of the samples are taken to pass, so that as many can be lost as won.
     """
-    effect = held.design_effect if held else 1.0
-    value = held.value if held else 0.5
+    effect = known.design_effect if known else 1.0
+    value = known.value if known else 0.5
     return tuple(
         paired_shares_mde(
             n / effect,
@@ -199,7 +199,7 @@ class Passes:
         n = len(self.counts)
         found = draw_variance(
             [trials] * n,
-            lambda place, number: variance_of_pass_at_k(*self.counts[place], self.k, number),
+            lambda index, number: variance_of_pass_at_k(*self.counts[index], self.k, number),
         )
         return None if found is None else max(0.0, found * n)
 
@@ -222,21 +222,21 @@ def changed_beside_the_draw(
     return max(0.0, seen - draw)
 
 
-def by_trials(target: Target, held: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
+def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
     """A row for each number of trials; both sides of the comparison have as many."""
-    values = held.values
+    values = known.values
     n, total = len(values), sum(values)
     if not total:
         return ()
     value, unit = total / n, sum(v * v for v in values) / total
     rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
-    noise = held.noise
+    noise = known.noise
     rows = []
     for number in trials:
-        draw = held.variance_of_draw(number) if number >= held.k else None
+        draw = known.variance_of_draw(number) if number >= known.k else None
         if draw is None:
             continue
-        variance = held.changed + 2 * draw
+        variance = known.changed + 2 * draw
         error = None
         if noise is not None:
             of_problems = noise.share_of_problems * noise.se_now**2

@@ -26,7 +26,7 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.metric import Metric
 from ..scores.score import SampleValues, Score
 from .baseline import dump, load
-from .reported import stated_score
+from .reported import reported_score
 from .result import Result
 
 
@@ -44,7 +44,7 @@ def read_baseline(path: Path) -> Result:
         step=step_in(baseline.checkpoint),
         epoch=epoch_in(baseline.checkpoint),
         seq_len=seq_len if isinstance(seq_len, int) else None,
-        benchmarks=tuple(_benchmark(held) for held in baseline.benchmarks.values()),
+        benchmarks=tuple(_benchmark(stored) for stored in baseline.benchmarks.values()),
         composite=_composite(composite.value) if composite else None,
         weights=composite.weights if composite else {},
         source=str(path),
@@ -54,41 +54,41 @@ def read_baseline(path: Path) -> Result:
     return Result(path, "ckptbench", (measurement,))
 
 
-def _benchmark(held: BaselineBenchmark) -> BenchmarkMeasurement:
+def _benchmark(stored: BaselineBenchmark) -> BenchmarkMeasurement:
     scores = tuple(
-        stated_score(
+        reported_score(
             metric,
             score.value,
-            n=score.n if score.n is not None else held.n,
+            n=score.n if score.n is not None else stored.n,
             standard_error=score.standard_error,
             kind=Metric(score.unit, score.higher_is_better, score.gated),
         )
-        for metric, score in held.scores.items()
+        for metric, score in stored.scores.items()
     )
     return BenchmarkMeasurement(
-        held.benchmark,
-        held.protocol,
-        held.primary,
+        stored.benchmark,
+        stored.protocol,
+        stored.primary,
         scores,
-        table_of(held) if held.outcomes else None,
-        held.dataset,
-        settings=held.settings,
+        table_of(stored) if stored.outcomes else None,
+        stored.dataset,
+        settings=stored.settings,
     )
 
 
-def table_of(held: BaselineBenchmark) -> SampleValues:
+def table_of(stored: BaselineBenchmark) -> SampleValues:
     """The samples' values that a baseline holds, the trials of each reduced."""
-    samples = tuple(sorted(held.outcomes))
-    rows = [[np.nan if v is None else v for v in held.outcomes[s]] for s in samples]
-    scores = held.scores.items()
+    samples = tuple(sorted(stored.outcomes))
+    rows = [[np.nan if v is None else v for v in stored.outcomes[s]] for s in samples]
+    scores = stored.scores.items()
     return SampleValues(
-        held.metrics,
+        stored.metrics,
         samples,
-        tuple(held.clusters.get(sample, sample) for sample in samples),
-        np.array(rows, dtype=np.float64).reshape(len(samples), len(held.metrics)),
+        tuple(stored.clusters.get(sample, sample) for sample in samples),
+        np.array(rows, dtype=np.float64).reshape(len(samples), len(stored.metrics)),
         kinds={name: Metric(s.unit, s.higher_is_better, s.gated) for name, s in scores},
         perplexities=tuple(name for name, s in scores if s.unit == "perplexity"),
-        trials=tuple(held.trials_of(sample) for sample in samples),
+        trials=tuple(stored.trials_of(sample) for sample in samples),
     )
 
 
@@ -164,9 +164,9 @@ def _held_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> 
     if bench.table is not None and origin == "ckptbench":
         return baseline_benchmark(bench)
     scores = tuple(score for score in bench.scores if score.higher_is_better is not None)
-    held = baseline_benchmark(replace(bench, table=None, scores=scores, settings={}))
+    stored = baseline_benchmark(replace(bench, table=None, scores=scores, settings={}))
     counts = {score.n for score in scores}
-    return replace(held, n=counts.pop() or None if len(counts) == 1 else None)
+    return replace(stored, n=counts.pop() or None if len(counts) == 1 else None)
 
 
 def _bare(measurement: Measurement) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from .._util.names import epoch_in, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import stated_score
+from .reported import reported_score
 from .result import Result
 
 _SHARES = {"real1": "real@1", "real5": "real@5", "lambada": "lambada@1"}
@@ -109,7 +109,7 @@ def _scale(rows: list[tuple[int, dict[str, str]]], path: Path) -> tuple[float, l
     """What scores are divided by, and a note when that is not 1."""
     names = (*_SHARES, "printed_composite")
     cells = [(name, _number(row, name, number, path)) for number, row in rows for name in names]
-    columns = {name: [v for held, v in cells if held == name and v is not None] for name in names}
+    columns = {name: [v for part, v in cells if part == name and v is not None] for name in names}
     percentages = [name for name, values in columns.items() if any(v > 1 for v in values)]
     if not percentages:
         return 1.0, []
@@ -152,10 +152,10 @@ def _measurement(
             benchmark,
             "",
             True,
-            tuple(stated_score(_SHARES[c], shares[c], n=count) for c in held if c in shares),
+            tuple(reported_score(_SHARES[c], shares[c], n=count) for c in part if c in shares),
         )
-        for benchmark, held, count in parts
-        if any(column in shares for column in held)
+        for benchmark, part, count in parts
+        if any(column in shares for column in part)
     )
     if not benchmarks:
         raise CkptbenchError(f"{name} has no score", where=where)

@@ -20,7 +20,7 @@ from ..gate.baseline import Baseline, BaselineScore, bare_baseline
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
-from .reported import is_count, is_number, read_object, run_of, stated_score
+from .reported import is_count, is_number, read_object, reported_score, run_of
 from .result import Result, SampleRow
 
 
@@ -41,13 +41,13 @@ def read_lm_eval_file(path: Path) -> Result:
     scores = read_lm_eval(content, str(path)).benchmarks[""].scores
     by_task: dict[str, list[Score]] = defaultdict(list)
     notes: list[str] = []
-    for name, held in scores.items():
+    for name, entry in scores.items():
         task, _, metric = name.rpartition(" ")
         kind = known_metric(metric, higher_is_better=direction_of(content, task, metric))
         if kind.unit == "" and kind.higher_is_better:
             kind = SHARE
-        score = stated_score(
-            name, held.value, n=held.n, standard_error=held.standard_error, kind=kind
+        score = reported_score(
+            name, entry.value, n=entry.n, standard_error=entry.standard_error, kind=kind
         )
         by_task[task].append(score)
     benchmarks = []
@@ -234,9 +234,9 @@ def _table(log: Path, scores: tuple[Score, ...]) -> tuple[SampleValues | None, s
     """The documents' values of a task's scores, and a note on what has none."""
     columns: list[dict[str, float]] = [{} for _ in scores]
     wanted: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for place, score in enumerate(scores):
+    for index, score in enumerate(scores):
         metric, _, filter_name = score.metric.rpartition(" ")[2].partition(",")
-        wanted[filter_name].append((place, metric))
+        wanted[filter_name].append((index, metric))
     times: dict[tuple[str, str], int] = defaultdict(int)
     for row in _documents(log):
         filter_name = str(row.get("filter", "none"))
@@ -244,10 +244,10 @@ def _table(log: Path, scores: tuple[Score, ...]) -> tuple[SampleValues | None, s
         times[filter_name, key] += 1
         # The same document asked twice is two samples, in the order of the log.
         key = key if times[filter_name, key] == 1 else f"{key}-{times[filter_name, key]}"
-        for place, metric in wanted.get(filter_name, ()):
+        for index, metric in wanted.get(filter_name, ()):
             value = row.get(metric)
             if isinstance(value, bool | int | float) and isfinite(value):
-                columns[place][key] = float(value)
+                columns[index][key] = float(value)
     kept = [
         column if _is_mean_of(column, score) else {}
         for column, score in zip(columns, scores, strict=True)

@@ -17,7 +17,7 @@ from ..scores.composite import DEFAULT_WEIGHTS
 from ..scores.metric import known_metric
 from ..scores.score import Score
 from .lm_eval import direction_of, model_of, named, revision_of
-from .reported import fraction, is_count, is_number, read_object, run_of, stated_score
+from .reported import fraction, is_count, is_number, read_object, reported_score, run_of
 from .result import Result
 
 _ENDING = "_stderr"
@@ -36,14 +36,14 @@ def read_numbers_file(path: Path) -> Result:
     content = read_object(path)
     if "results" in content:
         return _by_task(content, path)
-    tasks = {key: held for key, held in content.items() if key != "config"}
+    tasks = {key: entry for key, entry in content.items() if key != "config"}
     if isinstance(content.get("config"), Mapping) and all(map(_is_numbers, tasks.values())):
         # The evaluation harness of BigCode names its tasks at the top.
         return _by_task({"results": tasks, "config": content["config"]}, path)
     bare = read_bare_numbers(content, str(path)).benchmarks[""].scores
     by_benchmark: dict[str, list[Score]] = defaultdict(list)
-    for metric, held in bare.items():
-        score = stated_score(metric, held.value, n=held.n, standard_error=held.standard_error)
+    for metric, entry in bare.items():
+        score = reported_score(metric, entry.value, n=entry.n, standard_error=entry.standard_error)
         by_benchmark[metric.partition("@")[0]].append(score)
     return _result(path, path.stem, by_benchmark)
 
@@ -89,14 +89,14 @@ def read_evalplus(content: Mapping[str, Any], path: Path) -> Result:
         if not isinstance(numbers, Mapping):
             raise CkptbenchError("is no object of metrics", where=where)
         scores[tests] = [
-            stated_score(f"{tests} {metric}", fraction(numbers, metric, where), n=n or None)
+            reported_score(f"{tests} {metric}", fraction(numbers, metric, where), n=n or None)
             for metric in numbers
         ]
     return _result(path, path.stem.removesuffix("_eval_results"), scores)
 
 
-def _is_numbers(held: Any) -> bool:
-    return isinstance(held, Mapping) and bool(held) and all(map(is_number, held.values()))
+def _is_numbers(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and bool(entry) and all(map(is_number, entry.values()))
 
 
 def _scores(
@@ -110,12 +110,12 @@ def _scores(
         if metric in _COUNTS or metric.endswith(_ENDING) or not is_number(value):
             continue
         error = numbers.get(f"{metric}{_ENDING}")
-        stated = float(error) if is_number(error) and error >= 0 else None
+        known = float(error) if is_number(error) and error >= 0 else None
         kind = known_metric(metric, higher_is_better=direction_of(content, task, metric))
         if kind.unit == "share" and strict:
             fraction(numbers, metric, where)
         scores.append(
-            stated_score(f"{task} {metric}", float(value), n=n, standard_error=stated, kind=kind)
+            reported_score(f"{task} {metric}", float(value), n=n, standard_error=known, kind=kind)
         )
     return scores
 
@@ -167,8 +167,8 @@ def read_bare_numbers(content: Mapping[str, Any], where: str) -> Baseline:
 
 
 def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
-    held = given if isinstance(given, Mapping) else {"value": given}
-    for key in held:
+    entry = given if isinstance(given, Mapping) else {"value": given}
+    for key in entry:
         if key not in _KEYS:
             raise CkptbenchError(
                 f"unknown key {key!r}{nearest(key, _KEYS)}",
@@ -176,17 +176,17 @@ def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
                 remedy=f"Keys are {', '.join(_KEYS)}.",
             )
     kind = known_metric(name)
-    _check_number(name, held.get("value"), kind.unit == "share", where)
-    error = held.get("standard_error")
+    _check_number(name, entry.get("value"), kind.unit == "share", where)
+    error = entry.get("standard_error")
     if error is not None and (not is_number(error) or error < 0):
         raise CkptbenchError(
             f"'standard_error' is {error!r}",
             where=f"{where}: {name}",
             remedy="It is a number from 0, in the unit of the value.",
         )
-    own = _counts(held.get("n"), {name: 0}, f"{where}: {name}").get(name)
+    own = _counts(entry.get("n"), {name: 0}, f"{where}: {name}").get(name)
     return BaselineScore(
-        float(held["value"]),
+        float(entry["value"]),
         None if error is None else float(error),
         n if own is None else own,
         kind.unit,

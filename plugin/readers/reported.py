@@ -23,7 +23,7 @@ from ..scores.score import Score
 NO_N = "n is not stated"
 
 
-def stated_score(
+def reported_score(
     metric: str,
     value: float | None,
     *,

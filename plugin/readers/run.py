@@ -57,10 +57,10 @@ def read_run(folder: Path) -> Result:
         for benchmark in dict.fromkeys(
             b.benchmark for b in checkpoint.benchmarks if not b.is_group
         ):
-            found, hashes, told = _tables(folder, checkpoint, benchmark)
+            found, hashes, problems = _tables(folder, checkpoint, benchmark)
             tables |= found
             planned |= hashes
-            notes += told
+            notes += problems
         measurements.append(_measurement(folder, checkpoint, tables, planned))
     return Result(
         folder,
@@ -84,10 +84,10 @@ def read_summary(folder: Path) -> Summary:
     if not path.is_file():
         raise CkptbenchError(f"holds no {SUMMARY}", where=str(folder), remedy=_REMEDY)
     content = read_object(path)
-    stated = content.get("format")
-    if stated not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+    written = content.get("format")
+    if written not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         raise CkptbenchError(
-            f"has the format {stated!r}; this version reads {SUMMARY_FORMAT!r}",
+            f"has the format {written!r}; this version reads {SUMMARY_FORMAT!r}",
             where=str(path),
             remedy="Use the ckptbench version that wrote it, or run again.",
         )
@@ -95,9 +95,9 @@ def read_summary(folder: Path) -> Summary:
         return TypeAdapter(Summary).validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = " -> ".join(map(str, first["loc"]))
+        location = " -> ".join(map(str, first["loc"]))
         raise CkptbenchError(
-            f"is no summary: {first['msg'].lower()}", where=f"{path}: {place}", remedy=_REMEDY
+            f"is no summary: {first['msg'].lower()}", where=f"{path}: {location}", remedy=_REMEDY
         ) from None
 
 
@@ -188,11 +188,11 @@ def _tables(
             scored = {trial.sample for trial in trials[protocol]}
             table = _kept_table(folder, checkpoint.name, result, scored)
         if table is None:
-            told = f"{protocol} is folded in a way of its own, or its samples are not all there"
-            notes.append(f"{path}: {told}; {unpaired}")
+            problems = f"{protocol} is folded in a way of its own, or its samples are not all there"
+            notes.append(f"{path}: {problems}; {unpaired}")
         else:
             tables[protocol] = table
-    return tables, {name: frozenset(held) for name, held in planned.items()}, notes
+    return tables, {name: frozenset(kept) for name, kept in planned.items()}, notes
 
 
 def _table(trials: list[TrialValue], result: BenchmarkResult) -> SampleValues | None:
@@ -223,12 +223,12 @@ def _kept_table(
         scored: hashes of the samples that have an outcome in the sample file.
     """
     try:
-        held = load(folder / f"{safe_name(checkpoint)}_baseline.json").find(result.protocol)
+        kept = load(folder / f"{safe_name(checkpoint)}_baseline.json").find(result.protocol)
     except CkptbenchError:
         return None
-    if held is None or set(held.outcomes) != scored:
+    if kept is None or set(kept.outcomes) != scored:
         return None
-    return _checked(table_of(held), result)
+    return _checked(table_of(kept), result)
 
 
 def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
@@ -239,19 +239,19 @@ def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | Non
     metrics = tuple(score.metric for score in result.scores)
     if not set(metrics) <= set(table.metrics):
         return None
-    places = [table.metrics.index(metric) for metric in metrics]
-    table = replace(table, metrics=metrics, values=table.values[:, places])
+    indexes = [table.metrics.index(metric) for metric in metrics]
+    table = replace(table, metrics=metrics, values=table.values[:, indexes])
     return table if _gives(table, result) else None
 
 
 def _gives(table: SampleValues, result: BenchmarkResult) -> bool:
     """Whether a table folds to the scores that the summary states."""
     return all(
-        made.metric == stated.metric
-        and made.n == stated.n
-        and (made.value is None) == (stated.value is None)
-        and abs((made.value or 0.0) - (stated.value or 0.0)) < 1e-9
-        for made, stated in zip(fold(table), result.scores, strict=True)
+        made.metric == written.metric
+        and made.n == written.n
+        and (made.value is None) == (written.value is None)
+        and abs((made.value or 0.0) - (written.value or 0.0)) < 1e-9
+        for made, written in zip(fold(table), result.scores, strict=True)
     )
 
 

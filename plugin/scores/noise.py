@@ -114,9 +114,9 @@ def noise_of(
         found = [noise_of_passes(counts, clusters, k) for k in reducer.at]
     elif isinstance(reducer, TopK | Mean | Named | FirstChoice):
         perplexities = perplexities_of(reducer, benchmark)
-        for place, metric in enumerate(reducer.metrics(benchmark)):
+        for index, metric in enumerate(reducer.metrics(benchmark)):
             if metric not in perplexities:
-                column = [[values[place] for values in row] for row in rows]
+                column = [[values[index] for values in row] for row in rows]
                 found.append(noise_of_values(metric, column, clusters))
     return tuple(noise for noise in found if noise is not None and noise.metric in metrics)
 
@@ -137,7 +137,7 @@ def noise_of_values(
         means,
         clusters,
         [len(row) for row in values],
-        lambda place, trials: variance_of_mean(values[place], trials),
+        lambda index, trials: variance_of_mean(values[index], trials),
         len(known),
     )
 
@@ -160,7 +160,7 @@ def noise_of_passes(
         means,
         clusters,
         [n for n, _ in counts],
-        lambda place, trials: variance_of_pass_at_k(*counts[place], k, trials),
+        lambda index, trials: variance_of_pass_at_k(*counts[index], k, trials),
         sum(n >= 2 * k for n, _ in counts),
     )
 
@@ -184,17 +184,17 @@ def draw_variance(
     total = 0.0
     unknown: Counter[int] = Counter()
     known = []
-    for place, number in enumerate(trials):
-        own = variance(place, times * number)
+    for index, number in enumerate(trials):
+        own = variance(index, times * number)
         if own is None:
             unknown[times * number] += 1
         else:
-            known.append(place)
+            known.append(index)
             total += own
     if not known:
         return None
     for number, how_many in unknown.items():
-        others = [variance(place, number) for place in known]
+        others = [variance(index, number) for index in known]
         total += how_many * fsum(v for v in others if v is not None) / len(known)
     return total / len(trials) ** 2
 
@@ -250,14 +250,14 @@ def noise_floor(repeats: Iterable[tuple[bool | None, bool]]) -> NoiseFloor | Non
     Returns:
         None when no sample was asked again.
     """
-    held = list(repeats)
-    if not held:
+    answers = list(repeats)
+    if not answers:
         return None
-    known = [flipped for flipped, _ in held if flipped is not None]
+    known = [flipped for flipped, _ in answers if flipped is not None]
     n, flipped = len(known), sum(known)
     interval = share_interval(flipped / n, n) if n else None
-    other = any(batch for _, batch in held)
-    return NoiseFloor(n, flipped, interval, len(held) - n, other)
+    other = any(batch for _, batch in answers)
+    return NoiseFloor(n, flipped, interval, len(answers) - n, other)
 
 
 def may_flip(reducer: Reducer) -> bool:

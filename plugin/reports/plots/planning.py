@@ -55,7 +55,7 @@ def write_plan(
     curves = []
     for row in rows:
         found = zip(ns, mde_curve(target, row.flips, ns, held), strict=True)
-        label = f"{100 * row.flips:.3g}% flips" + (f" ({row.told})" if row.told else "")
+        label = f"{100 * row.flips:.3g}% flips" + (f" ({row.source})" if row.source else "")
         curves.append((label, tuple((n, drop) for n, drop in found if drop is not None)))
     n = held.n if held else None
     chart = PlanChart(title, target.drop, target.power, n, tuple(curves))

@@ -339,12 +339,12 @@ def test_a_tolerance_for_an_unknown_metric_names_the_nearest(
 
 def test_bare_numbers_of_one_benchmark_are_compared_together() -> None:
     from ckptbench.analysis.side_by_side import side_by_side
-    from ckptbench.readers.reported import stated_score
+    from ckptbench.readers.reported import reported_score
     from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 
     def passes(benchmark: str, protocol: str, *values: float) -> Measurement:
         metrics = zip(("pass@1", "pass@5"), values, strict=True)
-        scores = tuple(stated_score(metric, value, n=164) for metric, value in metrics)
+        scores = tuple(reported_score(metric, value, n=164) for metric, value in metrics)
         bench = BenchmarkMeasurement(benchmark, protocol, True, scores)
         return Measurement(benchmark, benchmarks=(bench,))
 
