@@ -97,7 +97,7 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
     return Score(METRIC, value, n, n, error, interval, BOUND)
 
 
-def mismatches(
+def composite_mismatches(
     measurements: Sequence[Measurement], weights: Mapping[str, float]
 ) -> tuple[CompositeMismatch, ...]:
     """The stated composites that differ from their parts' weighted mean by more than 0.0001.

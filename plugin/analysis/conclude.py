@@ -11,10 +11,10 @@ from ..results.measurement import Measurement
 from ..scores.composite import METRIC, check_weights
 from .best import best_of
 from .compare import AVERAGE, Settings, benchmarks_of
-from .composites import mismatches, weights_of, with_average, with_composite
-from .conclusions import Best, Conclusions, Noise, PeakAndLast, RunConclusions
+from .composites import composite_mismatches, weights_of, with_average, with_composite
+from .conclusions import Best, Conclusions, PeakAndLast, RunConclusions, StepNoise
 from .eligibility import Excluded, eligible, metrics_of, without_direction
-from .noise import noise_of
+from .noise import step_noise_of
 from .overfitting import peak_and_last, stopping
 from .runs import at_every_epoch, compare_runs, group_runs
 from .wording import (
@@ -77,7 +77,7 @@ def conclude(
         runs.append(run)
         left_out.extend((name, each) for each in out)
     compared = compare_runs(_comparable(groups), settings)
-    wrong = mismatches(made, used)
+    wrong = composite_mismatches(made, used)
     reported = sum(each.printed_composite is not None for each in made)
     notes = (
         *repeated_notes(repeated),
@@ -109,7 +109,7 @@ def conclude_run(
     """
     best: list[Best] = []
     peaks: list[PeakAndLast] = []
-    noise: list[Noise] = []
+    noise: list[StepNoise] = []
     left_out: list[Excluded] = []
     curves: dict[str, tuple[Measurement, ...]] = {}
     for metric in metrics_of(checkpoints):
@@ -118,7 +118,7 @@ def conclude_run(
         if not curve:
             continue
         best.append(best_of(metric, curve, settings))
-        noise.append(noise_of(metric, curve))
+        noise.append(step_noise_of(metric, curve))
         if len(curve) > 1:
             curves[metric] = curve
             peaks.append(peak_and_last(metric, curve, settings))

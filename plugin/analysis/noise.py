@@ -13,13 +13,13 @@ from math import fsum, sqrt
 
 from ..results.measurement import Measurement
 from .compare import standard_error_of, value_of
-from .conclusions import Noise
+from .conclusions import StepNoise
 
 # Two second differences at least: one alone is a draw with a single degree of freedom.
 FEWEST = 4
 
 
-def noise_of(metric: str, checkpoints: Sequence[Measurement]) -> Noise:
+def step_noise_of(metric: str, checkpoints: Sequence[Measurement]) -> StepNoise:
     """The noise of a metric over a run's checkpoints.
 
     The signal-to-noise ratio follows Heineman et al. 2025, arXiv 2508.13144: the range of a
@@ -39,11 +39,11 @@ def noise_of(metric: str, checkpoints: Sequence[Measurement]) -> Noise:
     unit, count = scores[0].unit, len(checkpoints)
     if count < FEWEST:
         reason = f"{count} checkpoints, {FEWEST} are needed"
-        return Noise(metric, unit, count, None, sampling, span, None, reason)
+        return StepNoise(metric, unit, count, None, sampling, span, None, reason)
     step = step_noise(_places(checkpoints), values)
     if step <= 1e-12:
-        return Noise(metric, unit, count, 0.0, sampling, span, None, "no step-to-step noise")
-    return Noise(metric, unit, count, step, sampling, span, span / step)
+        return StepNoise(metric, unit, count, 0.0, sampling, span, None, "no step-to-step noise")
+    return StepNoise(metric, unit, count, step, sampling, span, span / step)
 
 
 def step_noise(positions: Sequence[float], values: Sequence[float]) -> float:

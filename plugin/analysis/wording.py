@@ -36,7 +36,7 @@ def sentences(
     return (
         *_decisions(runs),
         *_curves(runs),
-        *_pairs(runs, compared),
+        *_run_pairs(runs, compared),
         *_composites(wrong, reported),
     )
 
@@ -63,7 +63,7 @@ def _curves(runs: Sequence[RunConclusions]) -> Iterator[str]:
             )
 
 
-def _pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
+def _run_pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
     """One training run's sequence lengths, and runs that are told apart; the rest are counted."""
     family = {run.run: _family(run.measurements[0]) for run in runs}
     headline = {run.run: set(_headline(run)) for run in runs}

@@ -59,6 +59,11 @@ class Terms:
     tolerance: float = 0.0
     seed: int = 0
 
+    @property
+    def rule(self) -> dict[str, float]:
+        """What the functions of `mde` call a drop found."""
+        return {"alpha": self.alpha, "tolerance": self.tolerance}
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
@@ -281,7 +286,7 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=unpaired_shares_mde(ours, then, n, alpha=terms.alpha, tolerance=terms.tolerance),
+        mde=unpaired_shares_mde(ours, then, n, **terms.rule),
     )
 
 
@@ -307,10 +312,9 @@ def _errors(
         degrees,
         figures.baseline,
         theirs,
-        alpha=terms.alpha,
-        tolerance=terms.tolerance,
         then_n=n,
         share=score.share and figures.higher_is_better,
+        **terms.rule,
     )
     return replace(
         figures,
@@ -345,16 +349,12 @@ def _paired_mde(score: Score, pairs: Pairs, terms: Terms) -> float | None:
         flips = int(np.abs(gains).sum())
         baseline = float(pairs.then.mean())
         if groups.independent:
-            return paired_shares_mde(
-                n, flips / n, baseline, alpha=terms.alpha, tolerance=terms.tolerance
-            )
-        return clustered_shares_mde(
-            sums, groups.sizes, flips, baseline, alpha=terms.alpha, tolerance=terms.tolerance
-        )
+            return paired_shares_mde(n, flips / n, baseline, **terms.rule)
+        return clustered_shares_mde(sums, groups.sizes, flips, baseline, **terms.rule)
     weight = groups.clusters / n
     values = groups.sums(pairs.then) * weight
     find = graded_mde if bounded else shift_mde
-    return find(sums * weight, values, alpha=terms.alpha, tolerance=terms.tolerance)
+    return find(sums * weight, values, **terms.rule)
 
 
 def _binary(values: NDArray[np.float64]) -> bool:

@@ -121,7 +121,7 @@ def _paired_composite(
         p_worse=p.worse,
         p_better=p.better,
         simulation_error=p.simulation_error,
-        mde=graded_mde(moved * count, values * count, alpha=terms.alpha, tolerance=terms.tolerance),
+        mde=graded_mde(moved * count, values * count, **terms.rule),
         identical=not changes.any(),
     )
 

@@ -39,6 +39,11 @@ class Target:
     alpha: float
     tolerance: float
 
+    @property
+    def rule(self) -> dict[str, float]:
+        """What the functions of `mde` call a drop found."""
+        return {"alpha": self.alpha, "tolerance": self.tolerance, "power": self.power}
+
 
 @dataclass(frozen=True, slots=True)
 class FlipsRow:
@@ -110,8 +115,8 @@ def by_flips(
         flips: the shares, and where each is from.
         known: the baseline; its clusters are taken to be those of the flips too.
     """
+    rule = target.rule
     effect = known.design_effect if known else 1.0
-    rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
     return tuple(
         FlipsRow(
             share,
@@ -121,9 +126,9 @@ def by_flips(
                 flips=share,
                 baseline=known.value if known else None,
                 design_effect=effect,
-                **rules,
+                **rule,
             ),
-            paired_shares_mde(known.n / effect, share, known.value, **rules) if known else None,
+            paired_shares_mde(known.n / effect, share, known.value, **rule) if known else None,
         )
         for share, source in flips
     )
@@ -138,17 +143,7 @@ def mde_curve(
     """
     effect = known.design_effect if known else 1.0
     value = known.value if known else 0.5
-    return tuple(
-        paired_shares_mde(
-            n / effect,
-            flips,
-            value,
-            alpha=target.alpha,
-            tolerance=target.tolerance,
-            power=target.power,
-        )
-        for n in ns
-    )
+    return tuple(paired_shares_mde(n / effect, flips, value, **target.rule) for n in ns)
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
@@ -229,8 +224,7 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
     if not total:
         return ()
     value, unit = total / n, sum(v * v for v in values) / total
-    rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
-    noise = known.noise
+    noise, rule = known.noise, target.rule
     rows = []
     for number in trials:
         draw = known.variance_of_draw(number) if number >= known.k else None
@@ -245,8 +239,8 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             TrialsRow(
                 number,
                 error,
-                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rules),
-                loss_mde(n, variance, unit, value, **rules),
+                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rule),
+                loss_mde(n, variance, unit, value, **rule),
             )
         )
     return tuple(rows)

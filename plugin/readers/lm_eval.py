@@ -69,7 +69,9 @@ def read_lm_eval_file(path: Path) -> Result:
         source=str(path),
         spec=model,
     )
-    return Result(path, "lm-eval", (measurement,), samples=partial(_rows, path), notes=tuple(notes))
+    return Result(
+        path, "lm-eval", (measurement,), samples=partial(_sample_rows, path), notes=tuple(notes)
+    )
 
 
 def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
@@ -270,7 +272,7 @@ def _is_mean_of(column: Mapping[str, float], score: Score) -> bool:
     return abs(sum(column.values()) / len(column) - score.value) < 1e-6
 
 
-def _rows(path: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
+def _sample_rows(path: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
     log = _log_of(path, benchmark)
     if log is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._util import text as words
-from ..analysis.conclusions import Noise, RunConclusions
+from ..analysis.conclusions import RunConclusions, StepNoise
 from ..gate import units
 
 NOISE_LEGEND = "SNR: range over step noise, the spread around a smooth curve"
@@ -19,7 +19,7 @@ def by_signal(run: RunConclusions, metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *others]))
 
 
-def noise_rows(run: RunConclusions, noise: Sequence[Noise]) -> list[tuple[str, ...]]:
+def noise_rows(run: RunConclusions, noise: Sequence[StepNoise]) -> list[tuple[str, ...]]:
     """The cells of a table, the header first: metric, its best, and its noise beside its range."""
     best = {each.metric: each.best for each in run.best}
     header = ("metric", "best", "range", "step noise", "sampling error", "SNR")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from .._util import text as words
 from .._util.tables import aligned
-from ..analysis.conclusions import Conclusions, Noise, RunConclusions
+from ..analysis.conclusions import Conclusions, RunConclusions, StepNoise
 from ..analysis.eligibility import epoch_key
 from ..gate import units
 from ..results.measurement import Measurement
@@ -133,7 +133,7 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
         yield f"  step-to-step noise is not known: {run.noise[0].reason}"
         return
     order = by_signal(run, [each.metric for each in run.noise])
-    named: dict[str, Noise] = {each.metric: each for each in run.noise}
+    named: dict[str, StepNoise] = {each.metric: each for each in run.noise}
     chosen = [named[metric] for metric in order]
     shown = chosen[:_METRICS_LISTED] if short else chosen
     yield from aligned(noise_rows(run, shown), left=2)
