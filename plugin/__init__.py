@@ -83,9 +83,8 @@ if TYPE_CHECKING:
         DatasetInfo,
     )
     from .scores.intervals import normal_interval
-    from .scores.metric import known_metric
+    from .scores.metric import known_metric, wanted_among
     from .scores.reducers import Named, bits_per_byte
-    from .scores.wanted import wanted_among
     from .session.context import RunContext, SampleAnswer, run_context
 
 # Loaded when they are first used: no import of this package, and nobody's `pytest --help`, waits
@@ -106,6 +105,7 @@ _LAZY = {
         "weights_fault",
     ),
     ".checkpoints.expand": ("CheckpointResolver",),
+    ".checkpoints.param": ("CheckpointParam",),
     ".checkpoints.kind": (
         "Checkpoint",
         "CheckpointKind",
@@ -131,11 +131,9 @@ _LAZY = {
         "GROUP_WAY",
     ),
     ".scores.intervals": ("normal_interval",),
-    ".scores.metric": ("known_metric",),
+    ".scores.metric": ("known_metric", "wanted_among"),
     ".scores.reducers": ("Named", "bits_per_byte"),
-    ".scores.wanted": ("wanted_among",),
     ".session.context": ("RunContext", "SampleAnswer", "run_context"),
-    ".session.group": ("CheckpointParam",),
 }
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 

@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from .._util.atomic import atomic_write_text
     from ..readers.baseline import load
+    from ..readers.baseline_measurement import baseline_text
     from ..readers.detect import read
-    from ..readers.to_baseline import baseline_text
 
     if arguments.output.is_dir():
         raise CkptbenchError("is a folder", where=str(arguments.output), remedy="Name a file.")

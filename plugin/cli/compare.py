@@ -57,9 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         1 when the gate fails, else 0.
     """
     from ..analysis.side_by_side import side_by_side
-    from ..gate.decide import Rules
     from ..gate.identity import check_allowed
     from ..gate.measured import Scope
+    from ..gate.verdict import Rules
     from ..readers.detect import read
     from ..reports.comparison import compared_lines
 
@@ -156,7 +156,7 @@ def _check_metrics(
 
 
 def _fails(compared: SideBySide, gate: str) -> bool:
-    from ..gate.decide import fails
+    from ..gate.verdict import fails
 
     verdicts = compared.gated_verdicts
     complete = all(verdict.word != "incomplete" for verdict in verdicts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._util.errors import CkptbenchError, nearest
-from ..scores.wanted import _spellings
+from ..scores.metric import _spellings
 
 if TYPE_CHECKING:
     from .options import Options

@@ -1,43 +1,51 @@
-"""What the gate is given beside the baseline: a run's benchmarks, and what the user asked for."""
+"""What the gate is given beside the baseline: benchmarks as they were measured, and its scope."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .._util.jsonio import Scalar
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
-from .baseline import BaselineBenchmark
+
+if TYPE_CHECKING:
+    from .baseline import BaselineBenchmark
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One benchmark of this run, ready for the gate.
+class BenchmarkMeasurement:
+    """One benchmark under one protocol.
 
     Attributes:
         benchmark: name, such as `real`.
-        protocol: name, such as `real/whole-word`.
-        primary: whether it is gated.
-        table: values of every scored sample; without samples where only numbers are known.
-        scores: folded from the table.
-        incomplete: why the scores cannot be judged, such as `3 of 1,600 samples are errors`;
-            empty when the coverage is complete.
+        protocol: name, such as `real/whole-word`; empty where the source states none.
+        primary: whether its metrics are the benchmark's headline ones (gated, in the composite).
+        scores: one for each metric.
+        table: each sample's values; None where the source holds only numbers. With it,
+            comparisons are paired.
+        dataset: content hash of the planned samples; empty where the source states none.
+        incomplete: why the scores are not of every planned sample; empty when they are.
+        settings: what decides what is measured beside the samples; see `identity`.
         planned: content hashes of the planned samples; None where that is not known.
-        settings: what decides what is measured; see `identity`.
-        unavailable: metrics that cannot exist with this run's settings, such as pass@5 of one
-            trial.
+        unavailable: metrics that cannot exist with the run's settings, such as pass@5 of one trial.
     """
 
     benchmark: str
     protocol: str
     primary: bool
-    table: SampleValues
     scores: tuple[Score, ...]
+    table: SampleValues | None = None
+    dataset: str = ""
     incomplete: str = ""
-    planned: frozenset[str] | None = None
     settings: Mapping[str, Scalar] = field(default_factory=dict)
+    planned: frozenset[str] | None = None
     unavailable: tuple[str, ...] = ()
+
+    def score(self, metric: str) -> Score | None:
+        """A metric's score; None if not measured."""
+        return next((score for score in self.scores if score.metric == metric), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +80,20 @@ class Scope:
                 return self.tolerance[name] * (1 if score.share else 100)
         return None
 
-    def tolerance_of(self, benchmark: str, score: Score, held: BaselineBenchmark) -> float:
+    def tolerance_of(self, benchmark: str, score: Score, reference: BaselineBenchmark) -> float:
         """Allowed worsening in the metric's unit: what was given, the baseline's, the default."""
         allowed = self.given(benchmark, score)
         if allowed is not None:
             return allowed
         if "*" in self.tolerance and score.unit in ("share", "points"):
             return self.tolerance["*"] * (1 if score.share else 100)
-        if score.metric in held.tolerance:
-            return held.tolerance[score.metric]
-        stated = held.scores.get(score.metric)
-        value = stated.value if stated is not None and stated.value is not None else 0.0
+        if score.metric in reference.tolerance:
+            return reference.tolerance[score.metric]
+        reported = reference.scores.get(score.metric)
+        value = reported.value if reported is not None and reported.value is not None else 0.0
         return default_tolerance(score.unit, value)
 
-    def gates(self, bench: Measured, score: Score) -> bool:
+    def gates(self, bench: BenchmarkMeasurement, score: Score) -> bool:
         """Whether a metric of this run is gated."""
         if not bench.primary or score.higher_is_better is None:
             return False

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from .._util.extensions import contributions
-from ..analysis.order import in_order
+from ..analysis.eligibility import in_order
 from ..gate.baseline import FORMAT as BASELINE_FORMAT
 from ..gate.baseline import OLDER_FORMATS
 from ..results.layout import STORE
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
-from .baseline_results import read_baseline
+from .baseline_measurement import read_baseline
 from .csv_table import read_table
 from .eval_results import ENDING, read_eval_results
 from .lm_eval import read_lm_eval_file, stamp_of
@@ -90,9 +90,9 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
     whole = [r if r.origin else read_eval_results(siblings[r.path]) for r in results]
     seen: set[Path] = set()
     for result in whole:
-        if (place := result.path.resolve()) in seen:
+        if (location := result.path.resolve()) in seen:
             raise CkptbenchError("is given twice", where=str(result.path))
-        seen.add(place)
+        seen.add(location)
     return tuple(whole)
 
 
@@ -108,13 +108,13 @@ def _file(path: Path) -> Result:
             where=str(path),
             remedy=_ACCEPTED,
         )
-    stated = content.get("format")
-    if stated in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+    version = content.get("format")
+    if version in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         return read_run(path.parent)
-    if stated in (BASELINE_FORMAT, *OLDER_FORMATS):
+    if version in (BASELINE_FORMAT, *OLDER_FORMATS):
         return read_baseline(path)
-    if isinstance(stated, str) and stated.startswith("ckptbench."):
-        raise CkptbenchError(f"has the format {stated!r}", where=str(path), remedy=_ACCEPTED)
+    if isinstance(version, str) and version.startswith("ckptbench."):
+        raise CkptbenchError(f"has the format {version!r}", where=str(path), remedy=_ACCEPTED)
     results = content.get("results")
     if isinstance(results, Mapping):
         keys = [key for task in results.values() if isinstance(task, Mapping) for key in task]

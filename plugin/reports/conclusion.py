@@ -8,8 +8,7 @@ from typing import Literal, cast
 
 from .._util import text as words
 from ..gate import units
-from ..gate.decide import fails
-from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word
+from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word, fails, verdict_p
 from ..results.summary import CheckpointResult, Summary
 
 Level = Literal["good", "warning", "bad"]
@@ -128,7 +127,7 @@ def _change(verdict: Verdict) -> str:
     if figures is None:
         return verdict.metric
     moved = "fell" if figures.difference < 0 else "rose"
-    p = units.verdict_p(verdict) or "not tested"
+    p = verdict_p(verdict) or "not tested"
     remark = f", {verdict.remark}" if verdict.remark else ""
     by = units.size(figures.difference, figures.unit)
     what = f"{moved} by {by}" if figures.difference else "is the same"

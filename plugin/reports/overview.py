@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .._util import text as words
-from ..analysis.conclusions import Conclusions, Noise, RunConclusions
+from ..analysis.conclusions import Conclusions, RunConclusions, StepNoise
 from ..gate import units
 from ..gate.verdict import Verdict
 from ..readers.result import Result
@@ -147,7 +147,7 @@ def by_signal(run: RunConclusions, metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *others]))
 
 
-def noise_rows(run: RunConclusions, noise: Iterable[Noise]) -> list[tuple[str, ...]]:
+def noise_rows(run: RunConclusions, noise: Iterable[StepNoise]) -> list[tuple[str, ...]]:
     """Metrics with their best and their noise beside their range, by signal; the header first."""
     best = {each.metric: each.best for each in run.best}
     known = {each.metric: each for each in noise}

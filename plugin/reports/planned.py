@@ -104,7 +104,7 @@ def _of_flips(
     header = ["flips", "samples needed"] + ([f"MDE at n = {baseline.n:,}"] if baseline else [])
     cells = [
         [
-            f"{100 * row.flips:.3g}%" + (f" ({row.told})" if row.told else ""),
+            f"{100 * row.flips:.3g}%" + (f" ({row.source})" if row.source else ""),
             _count(row.needed),
             *([_effect(row.mde)] if baseline else []),
         ]

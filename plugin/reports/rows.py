@@ -129,7 +129,7 @@ class MetricRow:
     @property
     def p_sentence(self) -> str:
         """The same with its name: `p worse, Holm = 0.0312`; empty without one."""
-        return units.verdict_p(self.verdict) if self.verdict else ""
+        return verdict_p(self.verdict) if self.verdict else ""
 
     @property
     def word(self) -> str:

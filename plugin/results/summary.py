@@ -12,8 +12,7 @@ from typing import Any
 
 from .._util.jsonio import Scalar
 from ..gate.verdict import Verdict
-from ..scores.noise import Noise, NoiseFloor
-from ..scores.score import Score
+from ..scores.score import Noise, NoiseFloor, Score
 
 SUMMARY_FORMAT = "ckptbench.summary/2"
 OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)

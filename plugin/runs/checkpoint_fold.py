@@ -17,7 +17,7 @@ from ..gate.baseline import (
     settings_note,
 )
 from ..gate.evaluate import Evaluation
-from ..gate.measured import Measured, Scope
+from ..gate.measured import BenchmarkMeasurement, Scope
 from ..gate.verdict import Verdict
 from ..results.summary import (
     BenchmarkResult,
@@ -29,8 +29,7 @@ from ..results.summary import (
 )
 from ..scores.aggregate import trials_per_sample
 from ..scores.composite import DEFAULT_WEIGHTS, composite
-from ..scores.noise_floor import floor_notes, noise_floor
-from ..scores.noise_parts import noise_of
+from ..scores.noise import floor_notes, noise_floor, noise_of
 from ..scores.score import SampleValues, Score
 from .group_fold import GroupFold
 
@@ -141,7 +140,7 @@ class CheckpointFold:
         }
         if parts.keys().isdisjoint(DEFAULT_WEIGHTS):
             return None
-        return composite(parts, DEFAULT_WEIGHTS, [bench.table for bench in gated])
+        return composite(parts, DEFAULT_WEIGHTS, [t for b in gated if (t := b.table) is not None])
 
     def as_baseline(
         self, result: CheckpointResult, options: Options, created: str, version: str
@@ -153,19 +152,19 @@ class CheckpointFold:
         scope = Scope(tolerance=options.tolerance)
         benchmarks = {
             bench.protocol: baseline_benchmark(
-                bench.benchmark,
-                bench.protocol,
-                primary=bench.primary,
-                dataset=bench.dataset.hash,
-                table=group.measured.table,
-                scores=bench.scores,
-                tolerance={
+                replace(
+                    group.measured,
+                    # Those made of all answers at once stay out: they are not compared.
+                    scores=tuple(s for s in bench.scores if s.metric in group.table.metrics),
+                    dataset=bench.dataset.hash,
+                    settings=bench.settings,
+                ),
+                {
                     score.metric: allowed
                     for score in bench.scores
-                    if score.metric in group.measured.table.metrics
+                    if score.metric in group.table.metrics
                     and (allowed := scope.given(bench.benchmark, score)) is not None
                 },
-                settings=bench.settings,
             )
             for bench, group in zip(result.benchmarks, self.groups, strict=False)
         }
@@ -204,13 +203,13 @@ def _benchmark_result(
         given={name: Given(**given) for name, given in own.asked.items()},
         reducer=own.reducer,
         settings=measured.settings,
-        noise=noise_of(group.trials, group.reducer, measured.benchmark, measured.table.metrics),
+        noise=noise_of(group.trials, group.reducer, measured.benchmark, group.table.metrics),
         floor=noise_floor(group.repeats),
     )
 
 
 def _flips(
-    measured: Measured,
+    measured: BenchmarkMeasurement,
     nodeids: Mapping[str, str],
     verdicts: tuple[Verdict, ...],
     baseline: Baseline | None,
@@ -219,14 +218,14 @@ def _flips(
 
     None where the metric was not compared.
     """
-    held = baseline.find(measured.protocol) if baseline is not None else None
-    if held is None or not measured.table.metrics:
+    reference = baseline.find(measured.protocol) if baseline is not None else None
+    table = measured.table
+    if reference is None or table is None or not table.metrics:
         return ()
-    first = measured.table.metrics[0]
+    first = table.metrics[0]
     if not any(v.metric == first and v.comparison is not None for v in verdicts):
         return ()
-    then = held.column(measured.table.metrics[0])
-    now = _column(measured.table, 0)
+    then, now = reference.column(first), _column(table, 0)
     lost = [s for s, value in now.items() if s in then and value < then[s]]
     won = [s for s, value in now.items() if s in then and value > then[s]]
     return (

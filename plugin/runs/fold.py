@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from .._util.names import name_list
 from ..config.options import Options
 from ..gate.baseline import Baseline
-from ..gate.decide import Rules
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
 from ..gate.measured import Scope
-from ..gate.verdict import Verdict
+from ..gate.verdict import Rules, Verdict
 from ..results.outcome import Recorded
 from ..results.store import RunStore
 from ..results.summary import CheckpointResult

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..gate.measured import Measured
+from ..gate.measured import BenchmarkMeasurement
 from ..results.group import GroupMetadata
 from ..results.outcome import Recorded
 from ..results.stored_run import PlannedItem
 from ..results.summary import Coverage
 from ..scores.aggregate import TrialValue, fold, impossible, only, tabulate, without
 from ..scores.registry import reducer_of
-from ..scores.score import Reducer
+from ..scores.score import Reducer, SampleValues
 
 # How the reasons begin that mean: this model's vocabulary cannot spell the answer.
 UNREACHABLE = "answer_not_"
@@ -72,30 +72,30 @@ class GroupFold:
         return impossible(self.reducer, self.metadata.benchmark, self.most_trials)
 
     @cached_property
-    def measured(self) -> Measured:
+    def table(self) -> SampleValues:
+        """The samples' values of the metrics that are wanted and available."""
+        values = tabulate(self.trials, self.reducer, self.metadata.benchmark)
+        return without(only(values, self.metadata.metrics), self.unavailable)
+
+    @cached_property
+    def measured(self) -> BenchmarkMeasurement:
         """The group's scores, as they are compared with a baseline's."""
         own = self.metadata
-        table = without(
-            only(tabulate(self.trials, self.reducer, own.benchmark), own.metrics), self.unavailable
-        )
-        return Measured(
+        return BenchmarkMeasurement(
             own.benchmark,
             own.protocol,
             own.primary,
-            table,
-            fold(table),
-            self._coverage(len(table.samples)).missing,
-            frozenset(self.statuses),
-            own.identity,
-            self.unavailable,
+            fold(self.table),
+            self.table,
+            incomplete=self.coverage.missing,
+            settings=own.identity,
+            planned=frozenset(self.statuses),
+            unavailable=self.unavailable,
         )
 
     @property
     def coverage(self) -> Coverage:
         """How many samples have a score, and why the others have none."""
-        return self._coverage(len(self.measured.table.samples))
-
-    def _coverage(self, scored: int) -> Coverage:
         counts = Counter(self.statuses.values())
         reasons = Counter(
             self.reasons[sample] for sample, status in self.statuses.items() if status == "skipped"
@@ -103,7 +103,7 @@ class GroupFold:
         unreachable = sum(n for reason, n in reasons.items() if reason.startswith(UNREACHABLE))
         return Coverage(
             planned=len(self.statuses),
-            scored=scored,
+            scored=len(self.table.samples),
             skipped=dict(sorted(reasons.items())),
             errors=counts["error"],
             not_run=counts["not_run"],

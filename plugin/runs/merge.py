@@ -21,7 +21,7 @@ from .._util.text import counted, listed
 from .._util.version import __version__
 from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
-from ..gate.decide import fails
+from ..gate.verdict import fails
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..results.group import GroupMetadata
 from ..results.outcome import Recorded

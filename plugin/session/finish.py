@@ -19,8 +19,7 @@ from .._util.version import __version__
 from ..config.eval_config import EvalPlan
 from ..config.options import Options, remaking_options, sampling_options
 from ..gate.baseline import Baseline
-from ..gate.decide import fails
-from ..gate.verdict import Gate
+from ..gate.verdict import Gate, fails
 from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.phrases import missing_packages_note

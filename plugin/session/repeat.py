@@ -20,7 +20,7 @@ from ..api.requests import Failed, Request, Response, Skipped
 from ..config.options import Options
 from ..results.log import LOG
 from ..results.store import RunStore
-from ..scores.noise_floor import OTHER_SEED, drawn, may_flip, other_batch_size
+from ..scores.noise import OTHER_SEED, drawn, may_flip, other_batch_size
 from .answering import Answering
 from .compound import answer as answer_requests
 from .executions import Execution, submit

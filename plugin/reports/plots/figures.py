@@ -182,7 +182,9 @@ def plan_figure(title: str, target: Target, rows: Sequence[FlipsRow], known: Sha
             [drop for _, drop in points],
             color=COLOURS[index % len(COLOURS)],
             linestyle=DASHES[index % len(COLOURS)],
-            label=plain(f"{100 * row.flips:.3g}% flips" + (f" ({row.told})" if row.told else "")),
+            label=plain(
+                f"{100 * row.flips:.3g}% flips" + (f" ({row.source})" if row.source else "")
+            ),
         )
     axes.axhline(target.drop * 100, color=_DARK, linewidth=0.8)
     if known:

@@ -15,7 +15,7 @@ from ckptbench.config import command_line
 from ckptbench.config.eval_config import check_wanted, effective
 from ckptbench.config.eval_config_file import read
 from ckptbench.config.options import Options
-from ckptbench.scores.wanted import wanted_among
+from ckptbench.scores.metric import wanted_among
 
 METRICS = ("gsm8k exact_match,strict-match", "gsm8k exact_match,flexible-extract")
 Read = Callable[..., Options]

@@ -1,26 +1,100 @@
-"""A measurement of any origin as a baseline, and the text of its file."""
+"""Baselines as measurements, and measurements of any source as baseline files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .._util.errors import CkptbenchError, nearest
 from .._util.jsonio import pretty
+from .._util.names import epoch_in, step_in
 from .._util.version import __version__
 from ..gate.baseline import (
     FORMAT,
     Baseline,
     BaselineBenchmark,
     BaselineComposite,
-    BaselineScore,
     baseline_benchmark,
 )
 from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..scores.composite import METRIC
 from ..scores.intervals import proportion_standard_error
-from ..scores.score import Score
-from .baseline import dump
+from ..scores.metric import Metric
+from ..scores.score import SampleValues, Score
+from .baseline import dump, load
+from .reported import reported_score
 from .result import Result
+
+
+def read_baseline(path: Path) -> Result:
+    """Read a baseline file.
+
+    Raises:
+        CkptbenchError: it is no baseline of this version.
+    """
+    baseline = load(path)
+    seq_len = baseline.settings.get("seq_len")
+    composite = baseline.composite
+    measurement = Measurement(
+        name=baseline.checkpoint,
+        step=step_in(baseline.checkpoint),
+        epoch=epoch_in(baseline.checkpoint),
+        seq_len=seq_len if isinstance(seq_len, int) else None,
+        benchmarks=tuple(_benchmark(stored) for stored in baseline.benchmarks.values()),
+        composite=_composite(composite.value) if composite else None,
+        weights=composite.weights if composite else {},
+        source=str(path),
+        fingerprint=baseline.fingerprint,
+        facts={k: v for k, v in baseline.settings.items() if k != "seq_len"},
+    )
+    return Result(path, "ckptbench", (measurement,))
+
+
+def _benchmark(stored: BaselineBenchmark) -> BenchmarkMeasurement:
+    scores = tuple(
+        reported_score(
+            metric,
+            score.value,
+            n=score.n if score.n is not None else stored.n,
+            standard_error=score.standard_error,
+            kind=Metric(score.unit, score.higher_is_better, score.gated),
+        )
+        for metric, score in stored.scores.items()
+    )
+    return BenchmarkMeasurement(
+        stored.benchmark,
+        stored.protocol,
+        stored.primary,
+        scores,
+        table_of(stored) if stored.outcomes else None,
+        stored.dataset,
+        settings=stored.settings,
+    )
+
+
+def table_of(stored: BaselineBenchmark) -> SampleValues:
+    """The samples' values that a baseline holds, the trials of each reduced."""
+    samples = tuple(sorted(stored.outcomes))
+    rows = [[np.nan if v is None else v for v in stored.outcomes[s]] for s in samples]
+    scores = stored.scores.items()
+    return SampleValues(
+        stored.metrics,
+        samples,
+        tuple(stored.clusters.get(sample, sample) for sample in samples),
+        np.array(rows, dtype=np.float64).reshape(len(samples), len(stored.metrics)),
+        kinds={name: Metric(s.unit, s.higher_is_better, s.gated) for name, s in scores},
+        perplexities=tuple(name for name, s in scores if s.unit == "perplexity"),
+        trials=tuple(stored.trials_of(sample) for sample in samples),
+    )
+
+
+def _composite(value: float | None) -> Score:
+    reason = "a baseline keeps no standard error of its composite"
+    return Score(METRIC, value, 0, 0, reason=reason)
 
 
 def baseline_text(
@@ -65,7 +139,7 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
     benchmarks = {}
     for bench in measurement.benchmarks:
         protocol = bench.protocol or given[bench.benchmark]
-        benchmarks[protocol] = _benchmark(bench, protocol, result.origin)
+        benchmarks[protocol] = _held_benchmark(bench, protocol, result.origin)
     seq_len = {} if measurement.seq_len is None else {"seq_len": measurement.seq_len}
     summary = result.summary
     settings: Mapping[str, Any] = {}
@@ -84,34 +158,15 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
     )
 
 
-def _benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
+def _held_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
+    bench = replace(bench, protocol=protocol)
     # Samples of other tools have hashes of their own: later runs would find none in common.
     if bench.table is not None and origin == "ckptbench":
-        return baseline_benchmark(
-            bench.benchmark,
-            protocol,
-            primary=bench.primary,
-            dataset=bench.dataset,
-            table=bench.table,
-            scores=bench.scores,
-            settings=bench.settings,
-        )
-    scores = [score for score in bench.scores if score.higher_is_better is not None]
+        return baseline_benchmark(bench)
+    scores = tuple(score for score in bench.scores if score.higher_is_better is not None)
+    stored = baseline_benchmark(replace(bench, table=None, scores=scores, settings={}))
     counts = {score.n for score in scores}
-    return BaselineBenchmark(
-        bench.benchmark,
-        protocol,
-        bench.primary,
-        bench.dataset,
-        counts.pop() or None if len(counts) == 1 else None,
-        tuple(score.metric for score in scores),
-        {
-            s.metric: BaselineScore(
-                s.value, s.standard_error, s.n or None, s.unit, s.higher_is_better, s.gated
-            )
-            for s in scores
-        },
-    )
+    return replace(stored, n=counts.pop() or None if len(counts) == 1 else None)
 
 
 def _bare(measurement: Measurement) -> dict[str, Any]:
