@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import Comparison, Verdict
+from ..gate.verdict import Comparison, Verdict, verdict_p
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
 from . import phrases
