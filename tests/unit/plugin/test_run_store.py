@@ -243,7 +243,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from ckptbench.api.requests import Filled
-from ckptbench.results.store import Key, RunStore, encode
+from ckptbench.results.answers import Key, encode
+from ckptbench.results.store import RunStore
 
 store = RunStore(Path(sys.argv[1]))
 for number in range(40):
