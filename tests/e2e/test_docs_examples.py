@@ -203,3 +203,42 @@ def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) 
     options = "--limit=60 --protocol=real=whole-word --run-id=both"
     continued = workspace.run(f"pytest benchmarks/test_real_k.py {checkpoints} {options}").expect(0)
     assert "0 asked, 120 reused" in continued
+
+
+# docs/extending.md
+
+
+def test_a_model_object_is_asked_like_its_checkpoint(workspace: Any) -> None:
+    code = modules("docs/extending.md")["conftest.py"]
+    (command,) = [line for line in commands("docs/extending.md") if line.startswith("pytest")]
+    workspace.run(f"{command} --checkpoint=demo-mlm/checkpoint-6000 --device=cpu").expect(0)
+    of_checkpoint = scores_by_protocol(workspace.path)
+    (workspace.path / "benchmarks/conftest.py").write_text(code, encoding="utf-8")
+    shutil.rmtree(workspace.path / "results")
+    output = workspace.run(command).expect(0)
+    assert scores_by_protocol(workspace.path) == of_checkpoint
+    assert "demo-6000-by-hand" in (next(workspace.path.glob("results/*/summary.json"))).read_text()
+    assert "checkpoint-6000" not in output
+
+
+def scores_by_protocol(folder: Path) -> dict[tuple[str, str], float]:
+    (summary,) = folder.glob("results/*/summary.json")
+    (checkpoint,) = json.loads(summary.read_text(encoding="utf-8"))["checkpoints"]
+    return {
+        (benchmark["protocol"], score["metric"]): score["value"]
+        for benchmark in checkpoint["benchmarks"]
+        for score in benchmark["scores"]
+    }
+
+
+def test_a_metric_of_ones_own(authors_folder: Any) -> None:
+    code = modules("docs/extending.md")["median.py"]
+    engine = modules("docs/writing-a-benchmark.md")["conftest.py"]
+    (authors_folder.path / "median.py").write_text(code, encoding="utf-8")
+    conftest = f"{engine}\nfrom median import Median\n"
+    (authors_folder.path / "conftest.py").write_text(conftest, encoding="utf-8")
+    rank = authors_folder.path / "test_capitals_rank.py"
+    text = rank.read_text(encoding="utf-8").replace('mean("reciprocal_rank")', "Median()")
+    rank.write_text(f"from median import Median\n{text}", encoding="utf-8")
+    authors_folder.run("pytest test_capitals_rank.py").expect(0)
+    assert scores(authors_folder.path) == {"rank_median": (1 + 1 / 2) / 4}

@@ -155,7 +155,7 @@ def test_a_watch_waits_until_such_a_checkpoint_is_complete(acme: Package) -> Non
     watch = ("watch", "runs", "--pattern=*.acme", "--once", "--settle=0.1")
     done = acme.command(*watch, "--", "test_bench.py", "-pno:randomly")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "b.acme: its end is not there" in done.stdout
+    assert "b.acme: not evaluated, its end is not there" in done.stdout
     assert [each["name"] for each in acme.project.summary["checkpoints"]] == ["a.acme"]
 
 
@@ -308,6 +308,7 @@ def test_two_plugins_with_one_name_are_refused(acme: Package) -> None:
 
 def test_a_package_that_cannot_be_loaded_is_named(acme: Package) -> None:
     acme.install("", entry_point="acme_nowhere")
-    refused = acme.command("report", "results")
+    acme.project.file("some.csv", "name,score\n")
+    refused = acme.command("report", "some.csv")
     assert refused.returncode == 2
     assert "the plugin 'acme' of acme cannot be loaded: ModuleNotFoundError" in refused.stderr
