@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ckptbench import Sample, pass_at_k, samples
 from ckptbench.config.options import Options
-from ckptbench.fixtures.datasets.code import codecontests, codecontests_protocols
-from ckptbench.fixtures.datasets.code.limit import limited
+from ckptbench.fixtures.datasets.code import codecontests
+from ckptbench.fixtures.datasets.code.problems import limited
 from ckptbench.fixtures.sandbox import Verdict
 
 
@@ -27,8 +27,8 @@ def problems(options: Options) -> Sequence[Sample] | None:
 
 @samples(
     problems,
-    protocol=codecontests_protocols.PROTOCOLS[0],
-    on_request=codecontests_protocols.PROTOCOLS[1:],
+    protocol=codecontests.PROTOCOLS[0],
+    on_request=codecontests.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
     limits_itself=True,
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ckptbench import Sample, pass_at_k, samples
 from ckptbench.config.options import Options
-from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
+from ckptbench.fixtures.datasets.code import humaneval
 from ckptbench.fixtures.sandbox import Verdict
 
 
@@ -18,8 +18,8 @@ def problems(options: Options) -> Sequence[Sample] | None:
 
 @samples(
     problems,
-    protocol=humaneval_protocols.PROTOCOLS[0],
-    on_request=humaneval_protocols.PROTOCOLS[1:],
+    protocol=humaneval.PROTOCOLS[0],
+    on_request=humaneval.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
 )
 def test_humaneval(execution: Verdict) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ckptbench import Sample, pass_at_k, samples
 from ckptbench.config.options import Options
-from ckptbench.fixtures.datasets.code import mbpp, mbpp_protocols
+from ckptbench.fixtures.datasets.code import mbpp
 from ckptbench.fixtures.sandbox import Verdict
 
 
@@ -18,8 +18,8 @@ def problems(options: Options) -> Sequence[Sample] | None:
 
 @samples(
     problems,
-    protocol=mbpp_protocols.PROTOCOLS[0],
-    on_request=mbpp_protocols.PROTOCOLS[1:],
+    protocol=mbpp.PROTOCOLS[0],
+    on_request=mbpp.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
 )
 def test_mbpp(execution: Verdict) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ckptbench import Sample, pass_at_k, samples
 from ckptbench.config.options import Options
-from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
+from ckptbench.fixtures.datasets.code import humaneval
 from ckptbench.fixtures.sandbox import Verdict
 
-ASKED = replace(humaneval_protocols.PROTOCOLS[0], name="problems/strip-newline")
+ASKED = replace(humaneval.PROTOCOLS[0], name="problems/strip-newline")
 
 
 def problems(_: Options) -> Sequence[Sample]:

@@ -175,18 +175,18 @@ def _problems(arguments: argparse.Namespace) -> Any:
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol by which answers become programs; None without one."""
     from ckptbench.fixtures.datasets.code import (
-        codecontests_protocols,
-        humaneval_protocols,
-        mbpp_protocols,
+        codecontests,
+        humaneval,
+        mbpp,
     )
     from ckptbench.fixtures.datasets.code.protocols import find
 
     if not arguments.protocol:
         return None
     protocols = {
-        "humaneval": humaneval_protocols.CODE_PROTOCOLS,
-        "mbpp": mbpp_protocols.CODE_PROTOCOLS,
-        "codecontests": codecontests_protocols.CODE_PROTOCOLS,
+        "humaneval": humaneval.CODE_PROTOCOLS,
+        "mbpp": mbpp.CODE_PROTOCOLS,
+        "codecontests": codecontests.CODE_PROTOCOLS,
     }
     return find(arguments.protocol, protocols[arguments.dataset])
 

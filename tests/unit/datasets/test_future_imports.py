@@ -6,7 +6,7 @@ import __future__
 import pytest
 
 from ckptbench.api.requests import Generated, Sample
-from ckptbench.fixtures.datasets.code.humaneval_protocols import CODE_PROTOCOLS
+from ckptbench.fixtures.datasets.code.humaneval import CODE_PROTOCOLS
 from ckptbench.fixtures.datasets.code.protocols import IMPORTS
 from ckptbench.fixtures.datasets.code.tasks import with_preamble
 from ckptbench.fixtures.sandbox.future_imports import continued, split_head

@@ -10,7 +10,7 @@ import pytest
 
 from ckptbench.cli import main
 from ckptbench.config.data_folder import find_data
-from ckptbench.fixtures.datasets import ko_lambada
+from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
 from ckptbench.fixtures.datasets.code import shapes as code_shapes
 from ckptbench.fixtures.datasets.code.tasks import canonical_program
@@ -20,7 +20,7 @@ SHAPES = {
     "HumanEval": code_shapes.HUMANEVAL,
     "MBPP": code_shapes.MBPP,
     "CodeContests": code_shapes.CODECONTESTS,
-    "Ko-LAMBADA": ko_lambada.ROW_SHAPES,
+    "Ko-LAMBADA": lambada.ROW_SHAPES,
 }
 
 

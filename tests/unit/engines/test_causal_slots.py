@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Generated
-from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
 from ckptbench.fixtures.engines.causal.growth import Row
-from ckptbench.fixtures.engines.causal.sampling import Drawing, choose
+from ckptbench.fixtures.engines.causal.sampling import Drawing, choose, draw
 from ckptbench.fixtures.engines.causal.slot_forward import SlotForward
 from ckptbench.fixtures.engines.causal.slots import Slots
 

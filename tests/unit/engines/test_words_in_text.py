@@ -12,7 +12,7 @@ import pytest
 
 from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import FillMask, Sample
-from ckptbench.fixtures.datasets import ko_lambada, lambada_protocols, real_protocols
+from ckptbench.fixtures.datasets import lambada, real_k
 from ckptbench.fixtures.engines.masked.masking import Masker, Opened, Place
 from ckptbench.fixtures.engines.masked.requests import Preparation, Prepared
 from ckptbench.fixtures.engines.masked.vocabulary import Vocabulary
@@ -322,9 +322,9 @@ def requests(text: str, span: tuple[int, int]) -> Iterator[FillMask]:
     """What the protocols ask about a word of a text, where their rows can hold it."""
     start, end = span
     fields = {"text": text, "answer": text[start:end], "first": [0, 2], "second": [start, end]}
-    yield real_protocols.WHOLE_WORD.ask(Sample("real", fields), RequestContext())
-    if ko_lambada.BLANK not in text:
+    yield real_k.WHOLE_WORD.ask(Sample("real", fields), RequestContext())
+    if lambada.BLANK not in text:
         row = {"text": f"{text[:start]}_{text[end:]}", "answer": text[start:end]}
         sample = Sample("lambada", {**row, "candidate": "국수"})
-        for protocol in (lambada_protocols.MLM_WHOLE_WORD, lambada_protocols.CHOICE):
+        for protocol in (lambada.MLM_WHOLE_WORD, lambada.CHOICE):
             yield protocol.ask(sample, RequestContext())
