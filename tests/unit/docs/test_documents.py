@@ -143,14 +143,14 @@ def test_the_metrics_page_defines_every_verdict_gate_and_protocol() -> None:
 
 
 def test_the_metrics_page_names_every_reason_to_skip() -> None:
-    from ckptbench.fixtures.engines.masked import requests as preparation
-    from ckptbench.fixtures.engines.masked import window
+    from ckptbench.fixtures.engines.masked import requests
+    from ckptbench.fixtures.text import tokens
 
     reasons = {
-        window.OVER_LENGTH,
-        window.FIRST_MENTION_OUT,
-        preparation.NO_SINGLE_TOKEN,
-        preparation.NOT_IN_VOCABULARY,
+        tokens.OVER_LENGTH,
+        requests.FIRST_MENTION_OUT,
+        requests.NO_SINGLE_TOKEN,
+        requests.NOT_IN_VOCABULARY,
     }
     assert {reason for reason in reasons if f"`{reason}`" in text_of("docs/metrics.md")} == reasons
 
