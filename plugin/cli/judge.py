@@ -97,8 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         0; 1 when the sandbox was at fault for a program, which then has no verdict.
     """
     from ckptbench.fixtures.datasets.code import completions_file
-    from ckptbench.fixtures.datasets.code.protocols import IMPORTS
-    from ckptbench.fixtures.datasets.code.tasks import task_of
+    from ckptbench.fixtures.datasets.code.protocols import IMPORTS, task_of
     from ckptbench.fixtures.sandbox import Sandbox
 
     from ..reports.lacking import lacking_note

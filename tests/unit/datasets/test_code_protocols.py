@@ -14,8 +14,13 @@ from ckptbench.fixtures.datasets.code import (
     humaneval,
     mbpp,
 )
-from ckptbench.fixtures.datasets.code.protocols import IMPORTS, CodeProtocol, find, trial_seed
-from ckptbench.fixtures.datasets.code.tasks import with_preamble
+from ckptbench.fixtures.datasets.code.protocols import (
+    IMPORTS,
+    CodeProtocol,
+    find,
+    trial_seed,
+    with_preamble,
+)
 from ckptbench.fixtures.sandbox.tasks import FunctionTask, StdioTask
 
 FUNCTION = Sample(

@@ -7,8 +7,7 @@ import pytest
 
 from ckptbench.api.requests import Generated, Sample
 from ckptbench.fixtures.datasets.code.humaneval import CODE_PROTOCOLS
-from ckptbench.fixtures.datasets.code.protocols import IMPORTS
-from ckptbench.fixtures.datasets.code.tasks import with_preamble
+from ckptbench.fixtures.datasets.code.protocols import IMPORTS, with_preamble
 from ckptbench.fixtures.sandbox.future_imports import continued, split_head
 
 PROMPT = 'from math import pi\n\n\ndef area(r):\n    """The area."""\n'

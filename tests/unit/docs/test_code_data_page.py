@@ -13,7 +13,7 @@ from ckptbench.config.data_folder import find_data
 from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
 from ckptbench.fixtures.datasets.code import shapes as code_shapes
-from ckptbench.fixtures.datasets.code.tasks import canonical_program
+from ckptbench.fixtures.datasets.code.protocols import canonical_program
 
 PAGE = (Path(__file__).parents[3] / "docs/code-data.md").read_text(encoding="utf-8")
 SHAPES = {
