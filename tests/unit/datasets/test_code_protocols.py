@@ -81,7 +81,7 @@ def asked(name: str, asking: RequestContext | None = None) -> Generate:
 
 
 def program(name: str, answer: str) -> str:
-    return ALL[name].program_of(SAMPLES[name.partition("/")[0]], Generated(answer, 1, "eos"))
+    return ALL[name].make_program(SAMPLES[name.partition("/")[0]], answer)
 
 
 PROMPTS = {
