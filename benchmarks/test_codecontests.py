@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Options, Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets.code import codecontests, codecontests_protocols
-from ckptbench.fixtures.datasets.code.limit import limited
+from ckptbench.fixtures.datasets.code import codecontests
+from ckptbench.fixtures.datasets.code.problems import limited
 from ckptbench.fixtures.sandbox import ExecutionResult
 
 
@@ -26,8 +26,8 @@ def problems(options: Options) -> Sequence[Sample] | None:
 
 @samples(
     problems,
-    protocol=codecontests_protocols.PROTOCOLS[0],
-    on_request=codecontests_protocols.PROTOCOLS[1:],
+    protocol=codecontests.PROTOCOLS[0],
+    on_request=codecontests.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
     limits_itself=True,
 )

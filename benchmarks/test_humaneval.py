@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Options, Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
+from ckptbench.fixtures.datasets.code import humaneval
 from ckptbench.fixtures.sandbox import ExecutionResult
 
 
@@ -17,8 +17,8 @@ def problems(options: Options) -> Sequence[Sample] | None:
 
 @samples(
     problems,
-    protocol=humaneval_protocols.PROTOCOLS[0],
-    on_request=humaneval_protocols.PROTOCOLS[1:],
+    protocol=humaneval.PROTOCOLS[0],
+    on_request=humaneval.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
 )
 def test_humaneval(execution: ExecutionResult) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Filled, Likelihood, Options, Sample, samples, top_k
-from ckptbench.fixtures.datasets import lambada, lambada_protocols
+from ckptbench.fixtures.datasets import lambada
 
 
 def passages(options: Options) -> Sequence[Sample]:
@@ -13,7 +13,7 @@ def passages(options: Options) -> Sequence[Sample]:
     return lambada.load(options.lambada_data)
 
 
-@samples(passages, protocol=lambada_protocols.PROTOCOLS, score=top_k(1))
+@samples(passages, protocol=lambada.PROTOCOLS, score=top_k(1))
 def test_lambada(response: Filled | Likelihood, k: int) -> None:
     """The missing word is the model's first choice."""
     assert response.within(k)

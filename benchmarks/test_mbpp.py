@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Options, Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets.code import mbpp, mbpp_protocols
+from ckptbench.fixtures.datasets.code import mbpp
 from ckptbench.fixtures.sandbox import ExecutionResult
 
 
@@ -17,8 +17,8 @@ def problems(options: Options) -> Sequence[Sample] | None:
 
 @samples(
     problems,
-    protocol=mbpp_protocols.PROTOCOLS[0],
-    on_request=mbpp_protocols.PROTOCOLS[1:],
+    protocol=mbpp.PROTOCOLS[0],
+    on_request=mbpp.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
 )
 def test_mbpp(execution: ExecutionResult) -> None:

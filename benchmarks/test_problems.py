@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ckptbench import Options, Sample, pass_at_k, samples
-from ckptbench.fixtures.datasets.code import humaneval, humaneval_protocols
+from ckptbench.fixtures.datasets.code import humaneval
 from ckptbench.fixtures.sandbox import ExecutionResult
 
-ASKED = replace(humaneval_protocols.PROTOCOLS[0], name="problems/strip-newline")
+ASKED = replace(humaneval.PROTOCOLS[0], name="problems/strip-newline")
 
 
 def problems(_: Options) -> Sequence[Sample]:

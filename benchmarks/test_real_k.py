@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptbench import Filled, Options, Sample, samples, top_k
-from ckptbench.fixtures.datasets import real_k, real_protocols
+from ckptbench.fixtures.datasets import real_k
 
 
 def passages(options: Options) -> Sequence[Sample]:
@@ -13,7 +13,7 @@ def passages(options: Options) -> Sequence[Sample]:
     return real_k.load(options.real_data)
 
 
-@samples(passages, protocol=real_protocols.PROTOCOLS, score=top_k(1, 5))
+@samples(passages, protocol=real_k.PROTOCOLS, score=top_k(1, 5))
 def test_real_k(response: Filled, k: int) -> None:
     """The masked second mention is among the model's first k words."""
     assert response.within(k)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ckptbench import __version__
-from ckptbench.cli import main
-from ckptbench.fixtures.datasets import ko_lambada
+from ckptbench import __version__, main
+from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.io import sample_file
 
 HERE = Path(__file__).parent
@@ -32,8 +31,8 @@ def build_real_k(output: Path) -> None:
 def build_ko_lambada(output: Path) -> None:
     """Ko-LAMBADA rows from the table, under a header."""
     content = sample_file.SampleFile.of(
-        ko_lambada.load(HERE / "ko_lambada.tsv"),
-        dataset=ko_lambada.SHAPE.dataset,
+        lambada.load_blanks(HERE / "ko_lambada.tsv"),
+        dataset=lambada.BLANKS.dataset,
         name="ko-lambada",
         source=f"ko_lambada.tsv, {SOURCE}",
         licence=LICENCE,

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 JSON = Any
+"""Any value that JSON can hold."""
 Scalar = str | int | float | bool | None
+"""A single JSON value."""
 _SEPARATORS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
 
 

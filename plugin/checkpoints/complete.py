@@ -16,6 +16,7 @@ TORCH_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin")
 # In the order transformers prefers them: one file, or `NAME.index.json` and its shards. The first
 # that a folder has any sign of is meant.
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
+"""The files that hold the weights of a checkpoint that is not in shards."""
 _SHARD = re.compile(r"-\d+-of-(\d+)\.")
 _LONGEST_HEADER_BYTES = 100_000_000  # safetensors allows no more
 

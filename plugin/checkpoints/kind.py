@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
 
 ModelKind = Literal["masked", "causal"]
+"""What a model was trained for: filling masks, or continuing text."""
 
 
 @dataclass(frozen=True, slots=True)

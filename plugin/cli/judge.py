@@ -88,8 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         0; 1 when the sandbox failed for a program, which then has no verdict.
     """
     from ckptbench.fixtures.datasets.code import completions_file
-    from ckptbench.fixtures.datasets.code.protocols import IMPORTS
-    from ckptbench.fixtures.datasets.code.tasks import task_of
+    from ckptbench.fixtures.datasets.code.protocols import IMPORTS, task_of
     from ckptbench.fixtures.sandbox import Sandbox
 
     from ..reports.phrases import missing_packages_note
@@ -168,18 +167,18 @@ def _problems(arguments: argparse.Namespace) -> Any:
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol that extracts programs from answers; None without one."""
     from ckptbench.fixtures.datasets.code import (
-        codecontests_protocols,
-        humaneval_protocols,
-        mbpp_protocols,
+        codecontests,
+        humaneval,
+        mbpp,
     )
     from ckptbench.fixtures.datasets.code.protocols import find
 
     if not arguments.protocol:
         return None
     protocols = {
-        "humaneval": humaneval_protocols.CODE_PROTOCOLS,
-        "mbpp": mbpp_protocols.CODE_PROTOCOLS,
-        "codecontests": codecontests_protocols.CODE_PROTOCOLS,
+        "humaneval": humaneval.CODE_PROTOCOLS,
+        "mbpp": mbpp.CODE_PROTOCOLS,
+        "codecontests": codecontests.CODE_PROTOCOLS,
     }
     return find(arguments.protocol, protocols[arguments.dataset])
 

@@ -24,11 +24,13 @@ OF_LM_EVAL = (
     "fewshot_as_multiturn",
     "gen_kwargs",
 )
+"""Settings of `Effective` that only lm-eval's tasks have."""
 # Settings that the command line has as well, and so decides.
 _OPTIONS = ("limit", *OF_LM_EVAL, "batch_size")
 # The benchmarks that come with the suite: in a configuration file their names mean them, and not
 # tasks of lm-eval.
 SHIPPED = ("real", "lambada", "humaneval", "mbpp", "codecontests", "problems")
+"""Names of the benchmarks of the suite."""
 _SECTIONS = ("benchmarks", "tasks")
 # Without a priority of its own, a task runs after those that have one.
 NO_PRIORITY = 1_000_000

@@ -18,6 +18,7 @@ SUMMARY_FORMAT = "ckptbench.summary/2"
 OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)
 # How the protocol of a group of tasks is named, with their number behind it.
 GROUP_WAY = "group-of-"
+"""Begins the variant of a protocol that is lm-eval's aggregate of a group of tasks."""
 
 
 @dataclass(frozen=True, slots=True)

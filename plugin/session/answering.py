@@ -95,10 +95,8 @@ class Answering:
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _news: threading.Condition = field(default_factory=threading.Condition)
-    _to_ask: queue.SimpleQueue[Block | object] = field(default_factory=queue.SimpleQueue)
-    _to_write: queue.SimpleQueue[_Answer | Block | object] = field(
-        default_factory=queue.SimpleQueue
-    )
+    _to_ask: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
+    _to_write: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
     _threads: list[threading.Thread] = field(default_factory=list)
     _asking: Engine | None = None
     _between_blocks: threading.Condition = field(default_factory=threading.Condition)
@@ -395,10 +393,9 @@ class Answering:
                 self._news.notify_all()
 
     def _store(self, answers: list[_Answer]) -> None:
-        given = [(a.position, self._group_of(a.position), a.key, a.new) for a in answers if a.key]
+        items: Sequence[Question] = self.items  # type: ignore[assignment]
+        given = [
+            (a.position, items[a.position].group.index, a.key, a.new) for a in answers if a.key
+        ]
         if given:
             self.store.serve(given)
-
-    def _group_of(self, position: int) -> int:
-        item: Question = self.items[position]  # type: ignore[assignment]
-        return item.group.index

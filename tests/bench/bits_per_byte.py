@@ -31,7 +31,7 @@ from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.datasets import real_k, real_k_builder
 from ckptbench.fixtures.datasets.io import corpus, rows
-from ckptbench.fixtures.datasets.real_protocols import WHOLE_WORD
+from ckptbench.fixtures.datasets.real_k import WHOLE_WORD
 from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 from ckptbench.scores.reducers import bits_per_byte
 

@@ -21,7 +21,7 @@ from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.endpoints.capabilities import PROBE_TEXT
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
-from ckptbench.fixtures.engines.causal.growth import Row
+from ckptbench.fixtures.engines.causal.generation_state import Row
 
 ALL = frozenset(
     {"n", "seed", "temperature", "echo", "prompt_logprobs", "ids", "tokenize", "chat", "finish"}

@@ -16,7 +16,7 @@ from ckptbench.fixtures.checkpoints.cache import Models
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
-from ckptbench.fixtures.engines.causal.slot_forward import SlotForward
+from ckptbench.fixtures.engines.causal.slots import slot_forward
 from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 
 pytest.importorskip("peft")
@@ -157,7 +157,7 @@ def test_in_slots_the_texts_are_the_same(make: Make) -> None:
         engine = CausalLMEngine(loaded)
         wanted = dict(engine.answer(asked))
         forward = engine._generation._forward
-        slots = SlotForward.of(forward)
+        slots = slot_forward(forward)
         assert slots is not None
         budget = GenerationBudget(tokens=10**6, prompt_tokens=10**6, rows=4)
         engine._generation = Generation(forward, engine._text, budget, 0.0, slots)

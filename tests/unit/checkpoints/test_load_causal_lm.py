@@ -70,15 +70,15 @@ def test_a_dtype_can_be_asked_for(save: Save) -> None:
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "BertForMaskedLM"])
 def test_an_attention_can_be_asked_for(architecture: str, save: Save) -> None:
     from ckptbench.fixtures.checkpoints.cache import Models
-    from ckptbench.fixtures.engines.base import OfLoaded
+    from ckptbench.fixtures.engines.base import LocalEngine
 
     found = resolve(str(save(architecture)))
     for asked, used in (("eager", "eager"), ("sdpa", "sdpa")):
         with Models("cpu", attention=asked).loaded(found, None) as loaded:
             assert loaded.model.config._attn_implementation == used
-            assert OfLoaded(loaded).settings["attn_implementation"] == asked
+            assert LocalEngine(loaded).settings["attn_implementation"] == asked
     with Models("cpu").loaded(found, None) as loaded:
-        assert "attn_implementation" not in OfLoaded(loaded).settings
+        assert "attn_implementation" not in LocalEngine(loaded).settings
 
 
 def test_an_attention_that_is_not_installed_is_named(save: Save) -> None:

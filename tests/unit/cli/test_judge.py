@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench.cli import main
-from ckptbench.fixtures.datasets.io.shipped import shipped
+from ckptbench.fixtures.datasets.io.sample_file import shipped
 
 pytestmark = [
     pytest.mark.sandbox,

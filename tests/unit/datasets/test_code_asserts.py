@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckptbench.fixtures.datasets.code.asserts import entry_point, python_arguments
-from ckptbench.fixtures.datasets.code.oracles import oracle
+from ckptbench.fixtures.datasets.code.evalplus import oracle
 
 CODE = """\
 class Pair:

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.code.extraction import defines, function_code, program_code
-from ckptbench.fixtures.datasets.code.fences import fenced_blocks
+from ckptbench.fixtures.datasets.code.extraction import (
+    defines,
+    fenced_blocks,
+    function_code,
+    program_code,
+)
 
 
 def run(source: str, name: str = "area") -> Any:

@@ -10,13 +10,17 @@ from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import Generate, Generated, Sample
 from ckptbench.fixtures.datasets.code import (
-    codecontests_protocols,
-    humaneval_protocols,
-    mbpp_protocols,
+    codecontests,
+    humaneval,
+    mbpp,
 )
-from ckptbench.fixtures.datasets.code.protocols import IMPORTS, CodeProtocol, find
-from ckptbench.fixtures.datasets.code.tasks import with_preamble
-from ckptbench.fixtures.datasets.code.trial_seed import trial_seed
+from ckptbench.fixtures.datasets.code.protocols import (
+    IMPORTS,
+    CodeProtocol,
+    find,
+    trial_seed,
+    with_preamble,
+)
 from ckptbench.fixtures.sandbox.tasks import FunctionTask, StdioTask
 
 FUNCTION = Sample(
@@ -63,9 +67,9 @@ CONTEST = Sample(
     },
 )
 ALL: Mapping[str, CodeProtocol] = {
-    **humaneval_protocols.CODE_PROTOCOLS,
-    **mbpp_protocols.CODE_PROTOCOLS,
-    **codecontests_protocols.CODE_PROTOCOLS,
+    **humaneval.CODE_PROTOCOLS,
+    **mbpp.CODE_PROTOCOLS,
+    **codecontests.CODE_PROTOCOLS,
 }
 SAMPLES = {"humaneval": FUNCTION, "mbpp": TASK, "codecontests": CONTEST}
 
@@ -77,7 +81,7 @@ def asked(name: str, asking: RequestContext | None = None) -> Generate:
 
 
 def program(name: str, answer: str) -> str:
-    return ALL[name].program_of(SAMPLES[name.partition("/")[0]], Generated(answer, 1, "eos"))
+    return ALL[name].make_program(SAMPLES[name.partition("/")[0]], answer)
 
 
 PROMPTS = {
@@ -207,7 +211,7 @@ def test_the_variants_with_another_comparison_ask_the_same() -> None:
 
 
 def test_the_default_strips_the_prompt() -> None:
-    assert humaneval_protocols.PROTOCOLS[0].name == "humaneval/strip-newline"
+    assert humaneval.PROTOCOLS[0].name == "humaneval/strip-newline"
 
 
 def test_sampling_is_what_the_session_decided() -> None:
@@ -334,6 +338,6 @@ def test_problems_with_inputs_bring_their_own_limits() -> None:
 
 
 def test_a_mistyped_name_gets_the_nearest() -> None:
-    assert find("mbpp/alpaca", ALL) is mbpp_protocols.ALPACA
+    assert find("mbpp/alpaca", ALL) is mbpp.ALPACA
     with pytest.raises(CkptbenchError, match=r"'mbpp/alpac'.*did you mean 'mbpp/alpaca'"):
         find("mbpp/alpac", ALL)

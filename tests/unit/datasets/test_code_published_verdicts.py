@@ -12,8 +12,7 @@ import pytest
 
 from ckptbench.api.requests import Sample
 from ckptbench.fixtures.datasets.code import codecontests, completions_file, humaneval, mbpp
-from ckptbench.fixtures.datasets.code.protocols import IMPORTS
-from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
+from ckptbench.fixtures.datasets.code.protocols import IMPORTS, canonical_program, task_of
 from ckptbench.fixtures.sandbox import Sandbox, StdioTask, Task
 
 pytestmark = pytest.mark.slow

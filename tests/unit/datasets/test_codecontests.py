@@ -11,8 +11,8 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.datasets.code import codecontests
-from ckptbench.fixtures.datasets.code.limit import limited
-from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
+from ckptbench.fixtures.datasets.code.problems import limited
+from ckptbench.fixtures.datasets.code.protocols import canonical_program, task_of
 from ckptbench.fixtures.sandbox.tasks import StdioTask
 
 
@@ -150,23 +150,23 @@ def test_a_sample_may_be_of_another_size(file: Path) -> None:
 def test_a_limit_draws_problems_and_names_the_others(file: Path) -> None:
     problems = codecontests.load(file)
     part = limited(problems, 5, seed=3)
-    kept = [sample.id for sample in part.kept]
+    kept = [sample.id for sample in part]
     assert len(kept) == 5
     assert len(part.left_out) == 15
     ids = [sample.id for sample in problems]
     assert sorted([*kept, *part.left_out], key=ids.index) == ids
     assert kept == sorted(kept, key=ids.index)
     assert kept != ids[:5]
-    assert part.kept.header.source.endswith("; 5 of 20 problems, seed 3")
-    assert [s.id for s in limited(problems, 5, seed=3).kept] == kept
-    assert [s.id for s in limited(problems, 5, seed=4).kept] != kept
+    assert part.header.source.endswith("; 5 of 20 problems, seed 3")
+    assert [s.id for s in limited(problems, 5, seed=3)] == kept
+    assert [s.id for s in limited(problems, 5, seed=4)] != kept
 
 
 def test_a_limit_may_be_a_share(file: Path) -> None:
     problems = codecontests.load(file)
     quarter = limited(problems, 0.25, seed=3)
     assert len(quarter) == 5
-    assert quarter.kept == limited(problems, 5, seed=3).kept
+    assert quarter == limited(problems, 5, seed=3)
 
 
 def test_the_reader_is_told_who_was_left_out_and_how_much_is_tested(file: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_reader_is_told_who_was_left_out_and_how_much_is_tested(file: Path) 
 
 def test_a_smaller_limit_keeps_a_part_of_a_larger_ones(file: Path) -> None:
     problems = codecontests.load(file)
-    few, more = (limited(problems, limit, seed=3).kept for limit in (4, 9))
+    few, more = (limited(problems, limit, seed=3) for limit in (4, 9))
     assert {sample.id for sample in few} < {sample.id for sample in more}
 
 
@@ -187,7 +187,7 @@ def test_a_smaller_limit_keeps_a_part_of_a_larger_ones(file: Path) -> None:
 def test_a_limit_that_leaves_none_out_keeps_the_dataset(file: Path, limit: int | None) -> None:
     problems = codecontests.load(file)
     part = limited(problems, limit)
-    assert part.kept is problems
+    assert (part.header, part.samples) == (problems.header, problems.samples)
     assert part.left_out == ()
 
 

@@ -5,10 +5,9 @@ import __future__
 
 import pytest
 
-from ckptbench.api.requests import Generated, Sample
-from ckptbench.fixtures.datasets.code.humaneval_protocols import CODE_PROTOCOLS
-from ckptbench.fixtures.datasets.code.protocols import IMPORTS
-from ckptbench.fixtures.datasets.code.tasks import with_preamble
+from ckptbench.api.requests import Sample
+from ckptbench.fixtures.datasets.code.humaneval import CODE_PROTOCOLS
+from ckptbench.fixtures.datasets.code.protocols import IMPORTS, with_preamble
 from ckptbench.fixtures.sandbox.future_imports import continued, split_head
 
 PROMPT = 'from math import pi\n\n\ndef area(r):\n    """The area."""\n'
@@ -23,7 +22,7 @@ def test_an_answer_that_repeats_the_function_with_it_compiles(name: str, before:
     if "chat" in name:
         answer = f"Sure:\n```python\n{answer}```\n"
     code = CODE_PROTOCOLS[name]
-    program = code.program_of(SAMPLE, Generated(answer, tokens=1, finish="stop"))
+    program = code.make_program(SAMPLE, answer)
     source = with_preamble(code.preamble, program)
     compiled = compile(source, "program", "exec", dont_inherit=True)
     assert compiled.co_flags & __future__.annotations.compiler_flag

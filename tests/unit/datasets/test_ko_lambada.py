@@ -11,7 +11,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import Sample
-from ckptbench.fixtures.datasets import ko_lambada, lambada
+from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.io import sample_file
 from ckptbench.fixtures.datasets.io.sample_file import SampleFile
 
@@ -26,12 +26,12 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 
 def error_of(path: Path) -> CkptbenchError:
     with pytest.raises(CkptbenchError) as caught:
-        ko_lambada.load(path)
+        lambada.load_blanks(path)
     return caught.value
 
 
 def test_plain_rows_become_samples_numbered_by_row(tmp_path: Path) -> None:
-    read = ko_lambada.load(write(tmp_path / "rain.jsonl", UMBRELLA, MILK))
+    read = lambada.load_blanks(write(tmp_path / "rain.jsonl", UMBRELLA, MILK))
     assert [sample.id for sample in read] == ["rain-00001", "rain-00002"]
     assert [sample.fields for sample in read] == [UMBRELLA, MILK]
     assert read.header.dataset == "ko-lambada"
@@ -39,12 +39,12 @@ def test_plain_rows_become_samples_numbered_by_row(tmp_path: Path) -> None:
 
 
 def test_a_row_is_its_own_cluster_unless_it_names_one(tmp_path: Path) -> None:
-    alone = ko_lambada.load(write(tmp_path / "a.jsonl", UMBRELLA, MILK))
+    alone = lambada.load_blanks(write(tmp_path / "a.jsonl", UMBRELLA, MILK))
     assert len({sample.cluster for sample in alone}) == 2
     rows = [{**UMBRELLA, "cluster": "story"}, {**MILK, "cluster": "story"}]
-    assert {sample.cluster for sample in ko_lambada.load(write(tmp_path / "b.jsonl", *rows))} == {
-        "story"
-    }
+    assert {
+        sample.cluster for sample in lambada.load_blanks(write(tmp_path / "b.jsonl", *rows))
+    } == {"story"}
 
 
 def test_the_same_rows_in_any_form_are_the_same_samples(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_same_rows_in_any_form_are_the_same_samples(tmp_path: Path) -> None:
         lines = "".join(delimiter.join(cells) + "\n" for cells in table)
         (tmp_path / f"a{suffix}").write_text(lines, encoding="utf-8")
     samples = [
-        ko_lambada.load(tmp_path / f"a{s}").samples for s in (".jsonl", ".json", ".tsv", ".csv")
+        lambada.load_blanks(tmp_path / f"a{s}").samples for s in (".jsonl", ".json", ".tsv", ".csv")
     ]
     assert samples == [samples[0]] * 4
 
@@ -70,27 +70,27 @@ def test_our_own_sample_file_is_read_with_its_header(tmp_path: Path) -> None:
         builder="by hand",
     )
     sample_file.write(tmp_path / "u.jsonl", content)
-    assert ko_lambada.load(tmp_path / "u.jsonl") == content
+    assert lambada.load_blanks(tmp_path / "u.jsonl") == content
 
 
 def test_rows_of_a_dataset_are_read_by_its_name(tmp_path: Path) -> None:
     """A folder of data files is named as a dataset on the hub is."""
     write(tmp_path / "test.jsonl", {**UMBRELLA, "genre": "story"})
     write(tmp_path / "train.jsonl", {**MILK, "candidate": "", "genre": "story"})
-    assert [sample.fields for sample in ko_lambada.load(f"hub:{tmp_path}")] == [UMBRELLA]
-    trained = ko_lambada.load(Path(f"hub:{tmp_path}@train"))
+    assert [sample.fields for sample in lambada.load_blanks(f"hub:{tmp_path}")] == [UMBRELLA]
+    trained = lambada.load_blanks(Path(f"hub:{tmp_path}@train"))
     assert [sample.fields for sample in trained] == [MILK]
 
 
 @pytest.mark.parametrize("candidate", [None, ""])
 def test_an_empty_candidate_is_none(tmp_path: Path, candidate: object) -> None:
     row = {**MILK, "candidate": candidate}
-    assert ko_lambada.load(write(tmp_path / "a.jsonl", row))[0].fields == MILK
+    assert lambada.load_blanks(write(tmp_path / "a.jsonl", row))[0].fields == MILK
 
 
 def test_other_columns_are_passed_over(tmp_path: Path) -> None:
     row = {"id": 9, "source": "airbnb", **UMBRELLA}
-    assert ko_lambada.load(write(tmp_path / "a.jsonl", row))[0].fields == UMBRELLA
+    assert lambada.load_blanks(write(tmp_path / "a.jsonl", row))[0].fields == UMBRELLA
 
 
 def test_a_mistyped_column_is_not_passed_over(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_an_unknown_ending_is_told_with_those_that_are_known(tmp_path: Path) -> 
 
 
 def test_a_name_that_cannot_be_an_id_falls_back(tmp_path: Path) -> None:
-    assert ko_lambada.load(write(tmp_path / "한글 행.jsonl", MILK))[0].id == "ko-lambada-00001"
+    assert lambada.load_blanks(write(tmp_path / "한글 행.jsonl", MILK))[0].id == "ko-lambada-00001"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_text_and_the_word_may_have_other_names(
     else:
         lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
         path.write_bytes(gzip.compress(lines) if ending.endswith(".gz") else lines)
-    for load in (ko_lambada.load, lambada.load):
+    for load in (lambada.load_blanks, lambada.load):
         read = load(path)
         assert [sample.fields for sample in read] == [UMBRELLA, MILK]
         assert [sample.cluster for sample in read] == ["rain", "cat"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.datasets import ko_lambada, lambada
+from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.io import sample_file
 
 PASSAGES = ["It rained, and she had no umbrella", "He was tired and went to bed"]
@@ -35,7 +35,7 @@ def test_other_columns_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_row_with_an_answer_has_a_blank(tmp_path: Path) -> None:
     path = written(tmp_path / "test.jsonl", BLANKS)
-    assert lambada.load(path) == ko_lambada.load(path)
+    assert lambada.load(path) == lambada.load_blanks(path)
 
 
 def test_a_mistyped_answer_is_no_whole_passage(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_mistyped_answer_is_no_whole_passage(tmp_path: Path) -> None:
 
 
 def test_those_shipped_have_blanks() -> None:
-    assert lambada.load() == ko_lambada.load()
+    assert lambada.load() == lambada.load_blanks()
 
 
 def test_a_sample_file_says_itself_of_which_kind_it_is(tmp_path: Path) -> None:

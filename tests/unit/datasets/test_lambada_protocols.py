@@ -6,7 +6,7 @@ import pytest
 
 from ckptbench.api.protocol import EvalProtocol, RequestContext
 from ckptbench.api.requests import FillMask, LogLikelihood, Sample
-from ckptbench.fixtures.datasets.lambada_protocols import CHOICE, GREEDY, MLM_WHOLE_WORD, PROTOCOLS
+from ckptbench.fixtures.datasets.lambada import CHOICE, GREEDY, MLM_WHOLE_WORD, PROTOCOLS
 
 RAIN = Sample("r-1", {"text": "우산은 작았다. 비가 와서 _을 폈다.", "answer": "우산"})
 BOTH = Sample("r-2", {**RAIN.fields, "candidate": "양산"})

@@ -11,7 +11,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.datasets.code import mbpp
-from ckptbench.fixtures.datasets.code.tasks import canonical_program, task_of
+from ckptbench.fixtures.datasets.code.protocols import canonical_program, task_of
 from ckptbench.fixtures.sandbox.tasks import FunctionTask, InputsTask
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.code.plus_types import with_types
+from ckptbench.fixtures.datasets.code.evalplus import with_types
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from ckptbench.api.protocol import EvalProtocol, RequestContext
 from ckptbench.api.requests import Failed, Filled, FillMask, Sample, Skipped
 from ckptbench.fixtures.datasets import korean as morphology
-from ckptbench.fixtures.datasets.real_protocols import ORIGIN, PROTOCOLS, SINGLE_MASK, WHOLE_WORD
+from ckptbench.fixtures.datasets.real_k import ORIGIN, PROTOCOLS, SINGLE_MASK, WHOLE_WORD
 
 SAMPLE = Sample(
     "a-1",

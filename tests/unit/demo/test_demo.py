@@ -13,8 +13,8 @@ import pytest
 import ckptbench.benchmarks
 from ckptbench.api.requests import Sample
 from ckptbench.benchmarks.demo import grammar, tokenizer, train_demo_mlm
-from ckptbench.fixtures.datasets import ko_lambada, real_k, real_k_builder
 from ckptbench.fixtures.datasets import korean as morphology
+from ckptbench.fixtures.datasets import lambada, real_k, real_k_builder
 
 ROOT = Path(next(iter(ckptbench.benchmarks.__path__)))
 SAMPLES = ROOT / "samples"
@@ -31,7 +31,7 @@ def passages() -> tuple[str, ...]:
 
 @cache
 def rows() -> tuple[Sample, ...]:
-    return tuple(ko_lambada.load())
+    return tuple(lambada.load_blanks())
 
 
 def filled(row: Sample) -> str:
@@ -68,7 +68,7 @@ def test_the_shipped_real_k_samples_are_what_the_builder_makes_of_the_passages()
 
 
 def test_the_shipped_rows_are_those_of_the_table() -> None:
-    table = ko_lambada.load(SAMPLES / "ko_lambada.tsv")
+    table = lambada.load_blanks(SAMPLES / "ko_lambada.tsv")
     assert [row.fields for row in table] == [row.fields for row in rows()]
 
 

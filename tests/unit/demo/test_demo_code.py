@@ -16,7 +16,7 @@ from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import Generate, Generated, Sample
 from ckptbench.benchmarks.demo import programs, train_demo_code
 from ckptbench.fixtures.datasets.code import humaneval
-from ckptbench.fixtures.datasets.code.humaneval_protocols import STRIP_NEWLINE
+from ckptbench.fixtures.datasets.code.humaneval import STRIP_NEWLINE
 from ckptbench.fixtures.sandbox import Sandbox
 
 FOLDER = Path(next(iter(ckptbench.benchmarks.__path__))) / "demo" / "demo-code"

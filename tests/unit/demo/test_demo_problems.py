@@ -12,7 +12,7 @@ import pytest
 from ckptbench.api.requests import Sample
 from ckptbench.benchmarks.demo import train_demo_code
 from ckptbench.fixtures.datasets.code import humaneval
-from ckptbench.fixtures.datasets.code.tasks import canonical_program
+from ckptbench.fixtures.datasets.code.protocols import canonical_program
 
 PROBLEMS = humaneval.demo()
 problems = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)

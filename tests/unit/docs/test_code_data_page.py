@@ -10,17 +10,17 @@ import pytest
 
 from ckptbench.cli import main
 from ckptbench.config.data_folder import find_data
-from ckptbench.fixtures.datasets import ko_lambada
+from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
 from ckptbench.fixtures.datasets.code import shapes as code_shapes
-from ckptbench.fixtures.datasets.code.tasks import canonical_program
+from ckptbench.fixtures.datasets.code.protocols import canonical_program
 
 PAGE = (Path(__file__).parents[3] / "docs/code-data.md").read_text(encoding="utf-8")
 SHAPES = {
     "HumanEval": code_shapes.HUMANEVAL,
     "MBPP": code_shapes.MBPP,
     "CodeContests": code_shapes.CODECONTESTS,
-    "Ko-LAMBADA": ko_lambada.ROW_SHAPES,
+    "Ko-LAMBADA": lambada.ROW_SHAPES,
 }
 
 

@@ -130,27 +130,27 @@ def test_every_figure_of_the_metrics_page_is_what_the_code_gives() -> None:
 
 
 def test_the_metrics_page_defines_every_verdict_gate_and_protocol() -> None:
-    from ckptbench.fixtures.datasets import lambada_protocols, real_protocols
+    from ckptbench.fixtures.datasets import lambada, real_k
 
     page = text_of("docs/metrics.md")
     table = page.partition("### The verdict")[2]
     for word in Word.__args__:  # type: ignore[attr-defined]
         assert f"| `{word}` |" in table
-    for protocol in (*real_protocols.PROTOCOLS, *lambada_protocols.PROTOCOLS):
+    for protocol in (*real_k.PROTOCOLS, *lambada.PROTOCOLS):
         assert f"`{protocol.name}`" in page
     for gate in GATES:
         assert f"`--gate={gate}`" in text_of("docs/ci.md")
 
 
 def test_the_metrics_page_names_every_reason_to_skip() -> None:
-    from ckptbench.fixtures.engines.masked import requests as preparation
-    from ckptbench.fixtures.engines.masked import window
+    from ckptbench.fixtures.engines.masked import requests
+    from ckptbench.fixtures.text import tokens
 
     reasons = {
-        window.OVER_LENGTH,
-        window.FIRST_MENTION_OUT,
-        preparation.NO_SINGLE_TOKEN,
-        preparation.NOT_IN_VOCABULARY,
+        tokens.OVER_LENGTH,
+        requests.FIRST_MENTION_OUT,
+        requests.NO_SINGLE_TOKEN,
+        requests.NOT_IN_VOCABULARY,
     }
     assert {reason for reason in reasons if f"`{reason}`" in text_of("docs/metrics.md")} == reasons
 

@@ -10,9 +10,8 @@ from typing import Any, cast
 import pytest
 
 from ckptbench.api.requests import Generate
-from ckptbench.fixtures.endpoints.alone import drops_space, spelled_alone
 from ckptbench.fixtures.endpoints.engine import EndpointEngine
-from ckptbench.fixtures.text.tokens import CausalText
+from ckptbench.fixtures.text.tokens import CausalText, drops_space, spelled_alone
 
 Serve = Callable[..., Any]
 LINES = (

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.endpoints.client import retry_after_s
-from ckptbench.fixtures.endpoints.headers import Headers
-from ckptbench.fixtures.endpoints.parse import Choice, Malformed, choices, listed_models
-from ckptbench.fixtures.endpoints.prompt_scores import TokenScore, body, opening, read
+from ckptbench.fixtures.endpoints.client import Headers, retry_after_s
+from ckptbench.fixtures.endpoints.parse import (
+    Choice,
+    Malformed,
+    TokenScore,
+    body,
+    choices,
+    listed_models,
+    opening,
+    read,
+)
 
 
 def answer(*texts: Any) -> Any:

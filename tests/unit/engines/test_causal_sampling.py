@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.engines.causal.sampling import Choice, Drawing, choose, gumbel
+from ckptbench.fixtures.engines.causal.sampling import Choice, SamplingState, choose, gumbel
 
 LOGITS = (2.0, 1.0, 0.5, 0.0, -1.0)
 
@@ -17,8 +17,8 @@ def drawn(
     """Tokens that n seeds draw."""
     import torch
 
-    drawing = Drawing.of([(temperature, top_p, seed) for seed in range(n)], "cpu")
-    return choose(torch.tensor([logits] * n), drawing, step=0, rounding=0.0).ids
+    sampling = SamplingState.of([(temperature, top_p, seed) for seed in range(n)], "cpu")
+    return choose(torch.tensor([logits] * n), sampling, step=0, rounding=0.0).ids
 
 
 def shares(ids: Any, n: int) -> list[float]:
@@ -40,7 +40,7 @@ def test_steps_and_tokens_are_independent() -> None:
     import torch
     from scipy.stats import kstest
 
-    seeds = Drawing.of([(1.0, 1.0, seed) for seed in range(50)], "cpu").seeds
+    seeds = SamplingState.of([(1.0, 1.0, seed) for seed in range(50)], "cpu").seeds
     noise = torch.stack([gumbel(seeds, step, 400) for step in range(10)])
     assert kstest(noise.flatten().numpy(), "gumbel_r").pvalue > 1e-3
     flat = noise.permute(1, 0, 2)
@@ -80,26 +80,28 @@ def test_a_row_draws_the_same_whatever_stands_beside_it() -> None:
     logits = torch.randn((7, 300), generator=numbers)
     rows = [(t, p, seed) for seed, (t, p) in enumerate([(0.0, 1.0), (0.7, 0.9), (1.0, 1.0)] * 2)]
     rows.append((1.3, 0.5, -(2**40)))
-    together = choose(logits, Drawing.of(rows, "cpu"), step=4, rounding=1e-4).ids.tolist()
+    together = choose(logits, SamplingState.of(rows, "cpu"), step=4, rounding=1e-4).ids.tolist()
     for place, row in enumerate(rows):
-        alone = choose(logits[place : place + 1], Drawing.of([row], "cpu"), 4, rounding=1e-4)
+        alone = choose(logits[place : place + 1], SamplingState.of([row], "cpu"), 4, rounding=1e-4)
         assert alone.ids.tolist() == [together[place]]
 
 
 def test_rows_that_stay_keep_their_draws() -> None:
     import torch
 
-    drawing = Drawing.of([(1.0, 1.0, seed) for seed in range(6)], "cpu")
+    sampling = SamplingState.of([(1.0, 1.0, seed) for seed in range(6)], "cpu")
     logits = torch.zeros((6, 50))
     kept = torch.tensor([1, 4])
-    whole = choose(logits, drawing, 3, 0.0).ids
-    assert choose(logits[kept], drawing.rows(kept), 3, 0.0).ids.tolist() == whole[kept].tolist()
+    whole = choose(logits, sampling, 3, 0.0).ids
+    assert choose(logits[kept], sampling.rows(kept), 3, 0.0).ids.tolist() == whole[kept].tolist()
 
 
 def one(logits: list[float], temperature: float, top_p: float, rounding: float) -> Choice:
     import torch
 
-    return choose(torch.tensor([logits]), Drawing.of([(temperature, top_p, 3)], "cpu"), 0, rounding)
+    return choose(
+        torch.tensor([logits]), SamplingState.of([(temperature, top_p, 3)], "cpu"), 0, rounding
+    )
 
 
 def test_a_narrow_greedy_choice_is_not_certain() -> None:
@@ -116,10 +118,10 @@ def test_whatever_is_certain_survives_rounding() -> None:
     rounding, n = 0.02, 3000
     logits = torch.randn((n, 40), generator=numbers) * 2
     settings = [(0.0, 1.0), (1.0, 1.0), (0.8, 0.9), (1.0, 0.5), (2.0, 0.95)]
-    drawing = Drawing.of([(*settings[i % 5], i) for i in range(n)], "cpu")
-    before = choose(logits, drawing, 0, rounding)
+    sampling = SamplingState.of([(*settings[i % 5], i) for i in range(n)], "cpu")
+    before = choose(logits, sampling, 0, rounding)
     shaken = logits + (torch.rand(logits.shape, generator=numbers) - 0.5) * rounding
-    after = choose(shaken, drawing, 0, 0.0)
+    after = choose(shaken, sampling, 0, 0.0)
     changed = before.ids != after.ids
     assert int(changed.sum()) > 10
     assert not bool((changed & before.certain).any())
@@ -133,5 +135,5 @@ def test_logits_that_are_not_finite_are_told_by_row() -> None:
     logits[1, 2] = float("nan")
     logits[2] = -torch.inf
     logits[3, 0] = -torch.inf
-    drawing = Drawing.of([(0.0, 1.0, 0), (1.0, 0.9, 0), (1.0, 1.0, 0), (1.0, 0.9, 0)], "cpu")
-    assert choose(logits, drawing, 0, 1e-4).finite.tolist() == [True, False, False, True]
+    sampling = SamplingState.of([(0.0, 1.0, 0), (1.0, 0.9, 0), (1.0, 1.0, 0), (1.0, 0.9, 0)], "cpu")
+    assert choose(logits, sampling, 0, 1e-4).finite.tolist() == [True, False, False, True]

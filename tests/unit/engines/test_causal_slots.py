@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Generated
-from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
-from ckptbench.fixtures.engines.causal.growth import Row
-from ckptbench.fixtures.engines.causal.sampling import Drawing, choose
-from ckptbench.fixtures.engines.causal.slot_forward import SlotForward
-from ckptbench.fixtures.engines.causal.slots import Slots
+from ckptbench.fixtures.engines.causal.generation_state import Row
+from ckptbench.fixtures.engines.causal.sampling import SamplingState, choose, draw
+from ckptbench.fixtures.engines.causal.slots import Slots, slot_forward
 
 Load = Callable[..., Any]
 
@@ -45,7 +43,7 @@ def in_slots(loaded: Any, budget: GenerationBudget = PLENTY) -> CausalLMEngine:
     """An engine that generates in slots, as one on a GPU does."""
     engine = CausalLMEngine(loaded)
     forward = engine._generation._forward
-    slots = SlotForward.of(forward)
+    slots = slot_forward(forward)
     assert slots is not None
     engine._generation = Generation(forward, engine._text, budget, 0.0, slots)
     return engine
@@ -120,7 +118,7 @@ def test_attention_of_another_kind_does_without(kind: str) -> None:
     architecture = getattr(transformers, name)
     model = architecture(architecture.config_class(**sizes)).eval()
     usual = model.config._attn_implementation
-    assert SlotForward.of(CausalForward(model, 0)) is None
+    assert slot_forward(CausalForward(model, 0)) is None
     assert model.config._attn_implementation == usual
 
 
@@ -271,11 +269,11 @@ def test_drawing_by_parts_is_drawing() -> None:
     owner = torch.arange(300) % 40
     steps = torch.arange(300) % 11
     settings = [((0.0, 0.7, 1.0)[seed % 3], (1.0, 0.8)[seed % 2], seed) for seed in range(300)]
-    drawing = Drawing.of(settings, "cpu")
-    ids, finite = draw(logits, drawing, steps, owner)
+    sampling = SamplingState.of(settings, "cpu")
+    ids, finite = draw(logits, sampling, steps, owner)
     assert finite.all()
     for row in range(300):
-        only = drawing.rows(slice(row, row + 1))
+        only = sampling.rows(slice(row, row + 1))
         alone = choose(logits[owner[row]][None], only, int(steps[row]), rounding=0.0)
         assert alone.ids.item() == ids[row].item()
 
@@ -301,9 +299,9 @@ def test_the_kernel_draws_the_same(dtype: str, gpu: str) -> None:
     owner = steps % 12
     for rows in ([(0.0, 1.0)], [(0.8, 1.0)], [(0.0, 1.0), (0.8, 0.9), (1.0, 0.5), (1.3, 1.0)]):
         settings = [(*rows[seed % len(rows)], seed * 77 - 5) for seed in range(48)]
-        drawing = Drawing.of(settings, gpu)
-        wanted = choose(logits[owner].float(), drawing, steps, rounding=0.0)
-        ids, finite = kernel.draw(logits, drawing, steps, owner)
+        sampling = SamplingState.of(settings, gpu)
+        wanted = choose(logits[owner].float(), sampling, steps, rounding=0.0)
+        ids, finite = kernel.draw(logits, sampling, steps, owner)
         assert torch.equal(finite, wanted.finite)
         assert torch.equal(ids[finite], wanted.ids[finite])
 

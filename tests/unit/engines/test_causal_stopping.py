@@ -1,6 +1,6 @@
 import pytest
 
-from ckptbench.fixtures.text.stop_strings import before_stop, first_stop, window_tokens
+from ckptbench.fixtures.text.tokens import before_stop, first_stop, window_tokens
 
 
 def test_the_first_of_several_stop_strings_counts() -> None:

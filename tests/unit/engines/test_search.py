@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ckptbench.fixtures.engines.masked.beam_search import (
+    BeamResult,
     Blank,
-    Found,
     Query,
     Reply,
     Search,
@@ -24,7 +24,7 @@ BLANK = Blank(np.array([1, 5], np.int32), np.array([6, 2], np.int32), MASK)
 Table = Callable[[tuple[int, ...]], Sequence[float]]
 
 
-def answered(search: Search, table: Table) -> tuple[Found, list[int]]:
+def answered(search: Search, table: Table) -> tuple[BeamResult, list[int]]:
     """Drive a search; what it found and the number of queries of each step."""
 
     def reply(query: Query) -> Reply:

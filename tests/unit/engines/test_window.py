@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from ckptbench.fixtures.engines.masked.window import Window, choose_window
+from ckptbench.fixtures.engines.masked.requests import Window, choose_window
 
 
 def test_a_text_that_fits_is_kept_whole() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import FillMask, Sample
-from ckptbench.fixtures.datasets import ko_lambada, lambada_protocols, real_protocols
+from ckptbench.fixtures.datasets import lambada, real_k
 from ckptbench.fixtures.engines.masked.masking import Masker, Opened, Place
-from ckptbench.fixtures.engines.masked.requests import Preparation, Prepared
+from ckptbench.fixtures.engines.masked.requests import EncodedRequest, RequestEncoder
 from ckptbench.fixtures.engines.masked.vocabulary import Vocabulary
 
 CORPUS = (
@@ -297,7 +297,7 @@ def test_an_entry_of_a_word_and_its_particle_is_parted_at_the_word(kind: str) ->
 def test_both_benchmarks_ask_for_the_tokens_of_the_text(family: str, load: Any) -> None:
     """Real@K's second mention and LAMBADA's blank, with `lambada/choice`'s two options."""
     loaded = load(family, seq_len=60)
-    preparation = Preparation(loaded, len(loaded.tokenizer))
+    preparation = RequestEncoder(loaded, len(loaded.tokenizer))
     asked_of = dict.fromkeys(("real", "lambada"), 0)
     for left in LEFT.values():
         before = f"시장. {left}"
@@ -308,7 +308,7 @@ def test_both_benchmarks_ask_for_the_tokens_of_the_text(family: str, load: Any) 
         masks = [loaded.tokenizer.mask_token_id] * len(own)
         for request in requests(text, span):
             (asked,) = preparation.prepare([request])
-            assert isinstance(asked, Prepared), asked
+            assert isinstance(asked, EncodedRequest), asked
             assert list(asked.answer) == ids[own.start : own.stop], text
             seen = [*asked.blank.before, *masks, *asked.blank.behind]
             assert seen[1:-1] == [*ids[: own.start], *masks, *ids[own.stop :]], text
@@ -322,9 +322,9 @@ def requests(text: str, span: tuple[int, int]) -> Iterator[FillMask]:
     """What the protocols ask about a word of a text, where their rows can hold it."""
     start, end = span
     fields = {"text": text, "answer": text[start:end], "first": [0, 2], "second": [start, end]}
-    yield real_protocols.WHOLE_WORD.ask(Sample("real", fields), RequestContext())
-    if ko_lambada.BLANK not in text:
+    yield real_k.WHOLE_WORD.ask(Sample("real", fields), RequestContext())
+    if lambada.BLANK not in text:
         row = {"text": f"{text[:start]}_{text[end:]}", "answer": text[start:end]}
         sample = Sample("lambada", {**row, "candidate": "국수"})
-        for protocol in (lambada_protocols.MLM_WHOLE_WORD, lambada_protocols.CHOICE):
+        for protocol in (lambada.MLM_WHOLE_WORD, lambada.CHOICE):
             yield protocol.ask(sample, RequestContext())

@@ -11,7 +11,7 @@ import pytest
 
 from ckptbench.api.requests import CompoundResponse, Likelihood
 from ckptbench.fixtures.lm_eval.benchmarks import reducer_of
-from ckptbench.fixtures.lm_eval.gold import gold_bits_per_byte, has_gold, right_requests
+from ckptbench.fixtures.lm_eval.documents import gold_bits_per_byte, has_gold, right_requests
 
 CHOICES = ("yes", "no", "한국")
 
