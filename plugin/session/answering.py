@@ -393,9 +393,7 @@ class Answering:
                 self._news.notify_all()
 
     def _store(self, answers: list[_Answer]) -> None:
-        items: Sequence[Question] = self.items  # type: ignore[assignment]
-        given = [
-            (a.position, items[a.position].group.index, a.key, a.new) for a in answers if a.key
-        ]
+        of: Sequence[Question] = self.items  # type: ignore[assignment]
+        given = [(a.position, of[a.position].group.index, a.key, a.new) for a in answers if a.key]
         if given:
             self.store.serve(given)
