@@ -66,7 +66,8 @@ if TYPE_CHECKING:
         kind_at,
     )
     from .checkpoints.param import CheckpointParam
-    from .config.eval_config import OF_LM_EVAL, SHIPPED, Effective, effective
+    from .config.effective import OF_LM_EVAL, Effective, effective
+    from .config.eval_config import SHIPPED
     from .config.options import Options
     from .config.parsers import EXEC_MEMORY_MB
     from .fixtures.checkpoints.huggingface import loaded
@@ -114,7 +115,8 @@ _LAZY = {
         "checkpoint_kinds",
         "kind_at",
     ),
-    ".config.eval_config": ("Effective", "OF_LM_EVAL", "SHIPPED", "effective"),
+    ".config.effective": ("Effective", "OF_LM_EVAL", "effective"),
+    ".config.eval_config": ("SHIPPED",),
     ".config.options": ("Options",),
     ".config.parsers": ("EXEC_MEMORY_MB",),
     ".fixtures.checkpoints.huggingface": ("loaded",),

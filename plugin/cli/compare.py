@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from ..analysis.side_by_side import side_by_side
     from ..gate.identity import check_allowed
-    from ..gate.measured import Scope
+    from ..gate.scope import Scope
     from ..gate.verdict import Rules
     from ..readers.detect import read
     from ..reports.comparison import compared_lines

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from .._util.errors import CkptbenchError, nearest
-from .eval_config import COMMAND_LINE, OF_LM_EVAL
+from .effective import OF_LM_EVAL
+from .eval_config import COMMAND_LINE
 from .option import Option
 from .options import OPTIONS, Options, headings
 from .short_names import add_with_short_name, names_of

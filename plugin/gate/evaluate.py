@@ -12,7 +12,8 @@ from .comparison import Terms, compare_score
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
 from .matching import Pair, match_baseline
-from .measured import BenchmarkMeasurement, Scope
+from .measured import BenchmarkMeasurement
+from .scope import Scope
 from .verdict import Candidate, Rules, Verdict, Word, decide
 
 

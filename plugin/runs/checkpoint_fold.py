@@ -17,7 +17,8 @@ from ..gate.baseline import (
     settings_note,
 )
 from ..gate.evaluate import Evaluation
-from ..gate.measured import BenchmarkMeasurement, Scope
+from ..gate.measured import BenchmarkMeasurement
+from ..gate.scope import Scope
 from ..gate.verdict import Verdict
 from ..results.summary import (
     BenchmarkResult,

@@ -9,7 +9,7 @@ from .._util.names import name_list
 from ..config.options import Options
 from ..gate.baseline import Baseline
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
-from ..gate.measured import Scope
+from ..gate.scope import Scope
 from ..gate.verdict import Rules, Verdict
 from ..results.outcome import Recorded
 from ..results.store import RunStore

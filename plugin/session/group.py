@@ -17,7 +17,7 @@ from ..api.engine import Engine
 from ..api.protocol import EvalProtocol, RequestContext
 from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
 from ..checkpoints.param import CheckpointParam
-from ..config.eval_config import Effective
+from ..config.effective import Effective
 from ..results.evaluate import Outcome, evaluate_response
 from ..results.group import GroupMetadata
 from ..results.summary import DatasetInfo

@@ -16,7 +16,7 @@ from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol, RequestContext
 from ..api.requests import Sample
 from ..checkpoints.param import CheckpointParam
-from ..config.eval_config import Effective, effective
+from ..config.effective import Effective, effective
 from ..config.options import Options
 from ..results.summary import DatasetInfo
 from ..scores.score import Reducer

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ..config.options import Options
-from ..gate.measured import Scope
+from ..gate.scope import Scope
 
 # pytest's own options that leave items out, by their destination.
 _SELECTING = {

@@ -12,7 +12,8 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.config import command_line
-from ckptbench.config.eval_config import check_wanted, effective
+from ckptbench.config.effective import effective
+from ckptbench.config.eval_config import check_wanted
 from ckptbench.config.eval_config_file import read
 from ckptbench.config.options import Options
 from ckptbench.scores.metric import wanted_among

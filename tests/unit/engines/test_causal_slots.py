@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Generated
+from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
 from ckptbench.fixtures.engines.causal.generation_state import Row
-from ckptbench.fixtures.engines.causal.sampling import SamplingState, choose, draw
+from ckptbench.fixtures.engines.causal.sampling import SamplingState, choose
 from ckptbench.fixtures.engines.causal.slots import Slots, slot_forward
 
 Load = Callable[..., Any]

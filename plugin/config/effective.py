@@ -1,0 +1,76 @@
+"""The settings of one benchmark: what options and the configuration file decide together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from .eval_config import COMMAND_LINE
+
+if TYPE_CHECKING:
+    from .options import Options
+
+
+# What only lm-eval's tasks know.
+OF_LM_EVAL = (
+    "num_fewshot",
+    "apply_chat_template",
+    "system_instruction",
+    "fewshot_as_multiturn",
+    "gen_kwargs",
+)
+"""Settings of `Effective` that only lm-eval's tasks have."""
+
+
+# Settings that the command line has as well, and so decides.
+_OPTIONS = ("limit", *OF_LM_EVAL, "batch_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The settings of one benchmark.
+
+    Attributes:
+        limit: samples at most, or a share below 1 of them; None takes all.
+        num_fewshot: few-shot examples per prompt; None leaves it to the task.
+        apply_chat_template, system_instruction, fewshot_as_multiturn, gen_kwargs: of lm-eval's
+            tasks; see `options.Options`.
+        batch_size: requests that an engine gets at once; 0 lets it choose.
+        metrics: those that are scored; None takes all.
+        timeout_s: seconds after which no further request is made.
+        priority: small numbers run first.
+        output_path: a further file or folder for its results.
+        log_samples: whether that file lists every document.
+        sources: by name, where a value that is no default was given.
+    """
+
+    limit: int | float | None = None
+    num_fewshot: int | None = None
+    apply_chat_template: bool | str = False
+    system_instruction: str = ""
+    fewshot_as_multiturn: bool | None = None
+    gen_kwargs: str = ""
+    batch_size: int = 0
+    metrics: tuple[str, ...] | None = None
+    timeout_s: float | None = None
+    priority: int = 0
+    output_path: str = ""
+    log_samples: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+def effective(options: Options, name: str) -> Effective | None:
+    """The settings of a benchmark or task; None when the session's file leaves it out."""
+    sources = {key: options.sources[key] for key in _OPTIONS if key in options.sources}
+    values = {key: getattr(options, key) for key in _OPTIONS}
+    found = Effective(**{**values, "batch_size": options.batch_size or 0}, sources=sources)
+    plan = options.eval_config
+    settings = plan.of(name) if plan is not None else None
+    if plan is None or settings is None:
+        # `--tasks` names what runs; the file then only has settings for some of it.
+        return found if plan is None or name in options.tasks else None
+    decided = {k: v for k, v in settings.values.items() if sources.get(k) != COMMAND_LINE}
+    recorded = [key for key in (*_OPTIONS, "metrics", "timeout_s") if key in decided]
+    sources |= dict.fromkeys(recorded, f"{plan.path}: {settings.entry}")
+    return replace(found, **{"priority": settings.priority, **decided}, sources=sources)
