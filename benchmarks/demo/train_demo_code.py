@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ckptbench import programs
+from ckptbench.benchmarks.demo import programs
 
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ckptbench import grammar, masking, tokenizer
+from ckptbench.benchmarks.demo import grammar, masking, tokenizer
 
 if TYPE_CHECKING:
     from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import ckptbench
+import ckptbench.hookspec
 
 pytestmark = pytest.mark.slow
 
@@ -45,3 +45,6 @@ def test_the_reference_holds_every_public_name(site: Path) -> None:
     page = (site / "api/index.html").read_text(encoding="utf-8")
     names = {name for name in ckptbench.__all__ if not name.startswith("__")}
     assert {name for name in names if f'id="ckptbench.{name}"' in page} == names
+    hooks = {name for name in vars(ckptbench.hookspec) if name.startswith("pytest_")}
+    assert hooks
+    assert {name for name in hooks if f'id="ckptbench.hookspec.{name}"' in page} == hooks
