@@ -133,12 +133,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         bench.arrange(items)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Plan what will be asked, before a worker says that it is ready."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, None]:
+    """Plan what will be asked before a worker says that it is ready; then look for checkpoints."""
     bench = _session(session.config)
     if bench is None:
-        return
+        return (yield)
     showing_only = ("collectonly", "setuponly", "setupplan")
     try:
         bench.check_options()
@@ -146,9 +146,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             bench.note_unasked()
         elif not any(session.config.getoption(name, False) for name in showing_only):
             bench.make_plan(session.items)
-        loading = any(group.loads_checkpoint for group in bench.groups)
-        if loading and not bench.run.worker and not session.config.option.collectonly:
-            bench.check_checkpoints()
     except CkptbenchError as error:
         bench.refused = True
         if not bench.run.worker:
@@ -156,6 +153,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from .session.worker import report_refusal
 
         report_refusal(session, str(error))
+    yield
+    loading = any(group.loads_checkpoint for group in bench.groups)
+    if loading and not bench.run.worker and not session.config.option.collectonly:
+        try:
+            bench.check_checkpoints()
+        except CkptbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -232,7 +232,9 @@ def _json(text: str, where: str) -> tuple[Any, list[str]]:
         return json.loads(text, object_pairs_hook=whole), duplicates
     except json.JSONDecodeError as error:
         before = text[: error.pos].rstrip()
-        hint = "remove the comma before it" if before.endswith(",") else ""
+        # Python 3.13 says so itself, and points at the comma instead of behind it.
+        trailing = before.endswith(",") or "trailing comma" in error.msg
+        hint = "remove the comma before it" if trailing else ""
         where = f"{where}:{error.lineno}:{error.colno}"
         raise CkptbenchError(f"not valid JSON: {error.msg}", where=where, remedy=hint) from None
 
