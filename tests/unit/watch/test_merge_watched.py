@@ -19,6 +19,8 @@ from ckptbench.results.summary import (
     Summary,
 )
 from ckptbench.runs.merge_watched import join
+from ckptbench.scores.reducers import TopK
+from ckptbench.scores.registry import spec_of
 from ckptbench.scores.score import Score
 
 ITEM = "benchmarks/test_real_k.py::test_real_k"
@@ -51,6 +53,7 @@ def part(runs: Path, step: int, hits: list[float], official: Any = None, **other
         Coverage(len(hits), len(hits)),
         (Score("real@1", sum(hits) / len(hits), len(hits), len(hits), 0.1, (0.0, 1.0), "wilson"),),
         flips=(Flip(f"{ITEM}[s0]", "lost"),),
+        reducer=spec_of(TopK((1,))),
     )
     held = CheckpointResult(
         name, f"runs/x/{name}", f"{step:016x}", {}, (bench,), run="x", step=step
