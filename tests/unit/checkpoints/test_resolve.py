@@ -87,8 +87,8 @@ def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: P
     refused = refusal(str(tmp_path / "model.gguf"))
     assert refused.what.endswith("it is a file")
     assert refused.remedy == (
-        "give a Hugging Face folder with config.json or a .pt, .pth or .ckpt file of a training "
-        "run or an adapter's folder with adapter_config.json or a server's address or 'demo-mlm'"
+        "give one of: a Hugging Face folder with config.json; a .pt, .pth or .ckpt file of a "
+        "training run; an adapter's folder with adapter_config.json; a server's address; 'demo-mlm'"
     )
 
 
