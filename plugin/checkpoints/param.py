@@ -31,7 +31,7 @@ class CheckpointParam:
         name: short and unique, of `[A-Za-z0-9_.-]`.
         spec: what was given, or one match of a pattern.
         run, step, epoch, facts: its place in its training, as far as that is known before it is
-            loaded; see `sweep.found.Found`.
+            loaded; see `found.Found`.
     """
 
     index: int

@@ -36,7 +36,7 @@ class Measurement:
         facts: what else the source states of it (validation loss, settings), scalars by name.
         printed_composite: a composite that the source states of its own; it is only compared
             with the one made here.
-        average: the mean over tasks of each one's first metric; see `averages`.
+        average: the mean over tasks of each one's first metric; see `composites`.
     """
 
     name: str

@@ -93,7 +93,7 @@ class GroupFold:
             unavailable=self.unavailable,
         )
 
-    @property
+    @cached_property
     def coverage(self) -> Coverage:
         """How many samples have a score, and why the others have none."""
         counts = Counter(self.statuses.values())

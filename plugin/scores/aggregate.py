@@ -76,7 +76,7 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
 
 
 def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
-    """The columns of the wanted metrics; see `evalconfig.effective.wanted_among`."""
+    """The columns of the wanted metrics; see `metric.wanted_among`."""
     if wanted is None:
         return table
     metrics = wanted_among(table.metrics, tuple(wanted))

@@ -138,7 +138,7 @@ class Collected:
         A setting of the ini file may name a benchmark that this session did not collect.
 
         Raises:
-            CkptbenchError: naming the option and the nearest known name; see `evalconfig.checks`.
+            CkptbenchError: naming the option and the nearest known name; see `validate`.
         """
         self._check_config()
         if not self._benchmarks:

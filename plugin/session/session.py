@@ -109,7 +109,7 @@ class BenchSession:
         return self.run.checkpoints
 
     def find_checkpoints(self) -> None:
-        """Match the patterns among the checkpoints; workers are told what was found.
+        """Match the patterns among the checkpoints; workers are sent what was found.
 
         Raises:
             CkptbenchError: see `checkpoints.expand` and `checkpoints.errors`.
@@ -191,11 +191,11 @@ class BenchSession:
         self.collected.check()
 
     def note_unasked(self) -> None:
-        """Tell which checkpoints cannot answer what."""
+        """Note which checkpoints cannot answer what."""
         self.run.notes += self.collected.unasked_notes(len(self.checkpoints))
 
     def arrange(self, items: list[pytest.Item]) -> None:
-        """Put items in running order; see `arrangement`."""
+        """Put items in running order; see `order`."""
         if not any(isinstance(item, SampleItem) for item in items):
             return
         orders = ("failedfirst", "newfirst", "stepwise", "lf")
