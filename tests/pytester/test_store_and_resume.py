@@ -54,6 +54,18 @@ def test_the_same_run_id_asks_nothing_again(standard: Any) -> None:
     assert standard.statuses == before
 
 
+def test_a_session_that_asks_nothing_leaves_the_run_of_its_id_as_it_is(standard: Any) -> None:
+    """Else it would conclude the earlier session's plan, of which nothing has run this time."""
+    standard.run("--run-id=r")
+    summary = standard.path / "results/r/summary.json"
+    before = summary.read_bytes()
+    (standard.path / "test_plain.py").write_text("def test_plain():\n    pass\n")
+    result = standard.run("test_plain.py", "--run-id=r")
+    assert result.ret == 0
+    assert summary.read_bytes() == before
+    result.stdout.no_fnmatch_line("*results/r*")
+
+
 def test_the_same_run_id_asks_only_errors_again(project: Any) -> None:
     project.write(["right 00", "flaky 01", "right 02"])
     assert project.run("--run-id=r").ret == 1
