@@ -110,7 +110,7 @@ from contextlib import contextmanager
 {ENGINE}
 
 def is_acme(path):
-    return path.suffix == ".acme"
+    return path.name.endswith((".acme", ".acme.pt"))
 
 
 def missing(path):
@@ -144,7 +144,17 @@ def test_a_kind_of_checkpoint(acme: Package) -> None:
     assert "model.acme was closed" in acme.project.summary["notes"]
     unknown = acme.pytest("test_bench.py", "--checkpoint=conftest.py")
     assert unknown.returncode == 4
-    assert "a server's address or an acme file or 'demo-code'" in unknown.stderr
+    assert "a server's address; an acme file; 'demo-code'" in unknown.stderr
+
+
+def test_a_plugins_kind_may_be_a_special_case_of_the_suites(acme: Package) -> None:
+    """`*.pt` is a training checkpoint of the suite's; the plugin claims some of them."""
+    acme.install(KIND)
+    acme.project.file("conftest.py", "")
+    acme.project.file("model.acme.pt", "weights end")
+    run = acme.pytest("test_bench.py", "--checkpoint=model.acme.pt")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "model.acme.pt was closed" in acme.project.summary["notes"]
 
 
 def test_a_watch_waits_until_such_a_checkpoint_is_complete(acme: Package) -> None:

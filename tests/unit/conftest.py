@@ -38,6 +38,8 @@ def make_run(
     clusters: Mapping[str, str] | None = None,
     started: str = "2026-01-01T00:00:00+00:00",
     ended: bool = True,
+    step: int | None = None,
+    steps_per_epoch: int | None = None,
 ) -> Path:
     """Leave a run's folder: its samples' trials by checkpoint and id of the sample.
 
@@ -64,6 +66,7 @@ def make_run(
                 source=f"{dataset}.txt",
                 licence="Apache-2.0",
                 own_checkpoint=True,
+                step=step,
             )
         )
         for sample, trials in trials_of.items():
@@ -93,7 +96,8 @@ def make_run(
         store.write_engine(name, facts)
         store.add_work(number, 1.5, len(checkpoints[name]), 0)
     if ended:
-        _end(folder, store, outcomes, started)
+        options = Options(run_id=folder.name, steps_per_epoch=steps_per_epoch)
+        _end(folder, store, outcomes, started, options)
     store.close()
     return folder
 
@@ -104,8 +108,9 @@ def _recorded(outcome: Sequence[float] | str) -> Recorded:
     return Recorded("passed" if outcome[0] >= 1 else "missed", tuple(outcome))
 
 
-def _end(folder: Path, store: RunStore, outcomes: dict[str, Recorded], started: str) -> None:
-    options = Options(run_id=folder.name)
+def _end(
+    folder: Path, store: RunStore, outcomes: dict[str, Recorded], started: str, options: Options
+) -> None:
     folded = fold_run(store, outcomes, options, None, created=started, version="0")
     complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
     summary = Summary(

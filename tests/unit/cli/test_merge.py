@@ -39,6 +39,16 @@ def score(folder: Path, checkpoint: str) -> tuple[float, int]:
     return held.value, held.n
 
 
+def test_the_epoch_that_a_part_computed_from_the_step_stays(
+    tmp_path: Path, make_run: MakeRun
+) -> None:
+    one = make_run(tmp_path / "one", {"c": samples(0, 5)}, step=300, steps_per_epoch=100)
+    two = make_run(tmp_path / "two", {"c": samples(5, 10)}, step=300, steps_per_epoch=100)
+    assert merge(one, two, "-o", tmp_path / "whole") == 0
+    (checkpoint,) = summary(tmp_path / "whole")["checkpoints"]
+    assert (checkpoint["step"], checkpoint["epoch"]) == (300, 3.0)
+
+
 def test_checkpoints_of_two_machines_become_one_run(
     tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
