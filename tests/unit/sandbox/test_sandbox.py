@@ -161,3 +161,13 @@ def test_each_task_has_one_verdict(sandbox: Sandbox) -> None:
     found = list(sandbox.judge(tasks))
     assert sorted(name for name, _ in found) == [f"t{i}" for i in range(6)]
     assert [name for name, verdict in found if verdict.passed] == ["t2"]
+
+
+def test_programs_do_not_share_their_random_numbers() -> None:
+    """Their processes are forked of one that has a generator, and it must not be theirs."""
+    program = "import random\ndef f(): return random.random()\n"
+    test = "def check(candidate):\n    assert candidate() > 1, candidate()\n"
+    tasks = [FunctionTask(f"t{i}", program, test, "f") for i in range(20)]
+    with Sandbox(workers=1) as sandbox:
+        reasons = [result.reason for _, result in sandbox.judge(tasks)]
+    assert len(set(reasons)) == len(tasks), reasons
