@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test test-all servers measure simulate coverage lint linked docs types clean
+.PHONY: help venv bench test test-all test-rest servers measure simulate coverage lint linked docs types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ test: $(READY)  ## run the tests but for the slow ones (5 minutes on two cores)
 test-all: $(READY)  ## run all tests (20 minutes on two cores)
 	$(PYTEST) $(ARGS)
 
+# What a gate runs beside `coverage`, so that no test runs twice.
+test-rest: $(READY)  ## run the tests that coverage does not run
+	$(PYTEST) -m 'not counted' $(ARGS)
+
 # CKPTBENCH_SERVED and CKPTBENCH_SERVED_GGUF are the models that are served: a folder and a file.
 servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (4 GB, minutes)
 	PYTHON=$(BIN)/python tests/extended/servers.sh $(SERVERS)
@@ -69,7 +73,7 @@ COVERAGE := $(BIN)/python -m coverage
 coverage: $(READY)  ## run the tests of the plugin and say how many of its lines and branches they run
 	rm -rf build/coverage && mkdir -p build/coverage
 	$(COVERAGE) run -m pytest -n auto --maxprocesses=4 --dist=loadfile -q \
-	    -m 'not slow and not sandbox' tests/unit tests/pytester $(ARGS)
+	    -m counted tests/unit tests/pytester $(ARGS)
 	$(COVERAGE) combine --quiet
 	@for file in plugin/*/__init__.py; do room=$${file%/__init__.py}; \
 	    printf '%-20s %3s%%\n' "$$room" \

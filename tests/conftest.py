@@ -14,6 +14,8 @@ import pytest
 
 pytest_plugins = ("pytester",)
 
+TESTS = Path(__file__).parent
+
 # Markers that follow from what a test asks for.
 MARKER_OF = {
     "chromium": "browser",
@@ -29,11 +31,14 @@ MARKER_OF = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures, before `-m` selects among them."""
+    """Mark tests by their fixtures, and those that `make coverage` runs, before `-m` selects."""
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF:
                 item.add_marker(MARKER_OF[fixture])
+        own = item.path.relative_to(TESTS).parts[0] in ("unit", "pytester")
+        if own and not any(map(item.get_closest_marker, ("slow", "sandbox"))):
+            item.add_marker("counted")
 
 
 @pytest.fixture(scope="session")
