@@ -12,9 +12,8 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench._util.jsonio import JSON
-from ckptbench.fixtures.datasets.io.corpus import column_texts, line_texts
 from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_rows, hub_texts
-from ckptbench.fixtures.datasets.io.rows import DataRow
+from ckptbench.fixtures.datasets.io.rows import DataRow, column_texts, line_texts
 
 
 def row(values: Mapping[str, JSON], line: int = 1) -> DataRow:
