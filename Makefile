@@ -16,14 +16,14 @@ BIN := $(VENV)/bin
 # Touched when everything is installed: an environment that was left half made is made again.
 READY := $(VENV)/.ready
 
-# Tests that start workers of their own, and are not to run inside one.
-ALONE := tests/pytester/test_workers.py tests/pytester/test_sweeps.py
+# A file's tests share what they make: they stay with one worker.
+PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test servers measure simulate lint types clean
+.PHONY: help venv bench test test-all servers measure simulate coverage lint linked docs types clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 venv: $(READY)  ## make the environment, if it is not there yet
 
@@ -44,9 +44,11 @@ bench: $(READY)  ## run the suite on the demo checkpoints and compare with the b
 	$(BIN)/pytest benchmarks/test_problems.py --checkpoint=demo-code \
 	    --num-samples=20 --temperature=0.8 $(ARGS)
 
-test: $(READY)  ## run the tests
-	$(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile $(foreach file,$(ALONE),--ignore=$(file)) $(ARGS)
-	$(if $(ARGS),,$(BIN)/pytest $(ALONE))
+test: $(READY)  ## run the tests but for the slow ones (5 minutes on two cores)
+	$(PYTEST) -m 'not slow' $(ARGS)
+
+test-all: $(READY)  ## run all tests (20 minutes on two cores)
+	$(PYTEST) $(ARGS)
 
 # CKPTBENCH_SERVED and CKPTBENCH_SERVED_GGUF are the models that are served: a folder and a file.
 servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (4 GB, minutes)
@@ -59,18 +61,41 @@ simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/
 measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
 	$(BIN)/python tests/bench/items.py $(ARGS)
 
-lint: $(READY)  ## check style and formatting
+# The rooms that decide what a run says have to be covered by `fail_under` of pyproject.toml, and
+# the others are shown. What runs in the sandbox cannot write down which lines it ran.
+DECIDING := plugin/session/*,plugin/gate/*
+COVERAGE := $(BIN)/python -m coverage
+
+coverage: $(READY)  ## run the tests of the plugin and say how many of its lines and branches they run
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(COVERAGE) run -m pytest -n auto --maxprocesses=4 --dist=loadfile -q \
+	    -m 'not slow and not sandbox' tests/unit tests/pytester $(ARGS)
+	$(COVERAGE) combine --quiet
+	@for file in plugin/*/__init__.py; do room=$${file%/__init__.py}; \
+	    printf '%-20s %3s%%\n' "$$room" \
+	        "$$($(COVERAGE) report --include="$$room/*" --fail-under=0 --format=total)"; \
+	done
+	$(COVERAGE) report --include='$(DECIDING)' --skip-covered
+
+lint: $(READY)  ## check style, formatting and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 # `plugin`, `fixtures` and `benchmarks` are one package, `ckptbench`, by a mapping that only
-# setuptools knows. mypy looks for packages by their place, so it is shown a tree of links in
-# which they stand where they are imported from.
+# setuptools knows. mypy and mkdocstrings look for packages by their place, so they are shown a
+# tree of links in which they stand where they are imported from.
 TYPES := build/types
 
-types: $(READY)  ## check types
-	rm -rf $(TYPES) && mkdir -p $(TYPES)/ckptbench
-	ln -s "$(CURDIR)"/plugin/* "$(CURDIR)"/fixtures "$(CURDIR)"/benchmarks $(TYPES)/ckptbench
+linked:
+	@rm -rf $(TYPES) && mkdir -p $(TYPES)/ckptbench
+	@ln -s "$(CURDIR)"/plugin/* "$(CURDIR)"/fixtures "$(CURDIR)"/benchmarks $(TYPES)/ckptbench
+
+# The variable silences an advertisement of the theme's authors.
+docs: $(READY) linked  ## build the documents as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+types: $(READY) linked  ## check types
 	cd $(TYPES) && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml \
 	    --cache-dir ../../.mypy_cache -p ckptbench
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckptbench import Sample, pass_at_k, samples
-from ckptbench.config.options import Options
+from ckptbench import Options, Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets.code import codecontests
 from ckptbench.fixtures.datasets.code.problems import limited
-from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult
 
 
 def problems(options: Options) -> Sequence[Sample] | None:
@@ -32,6 +31,6 @@ def problems(options: Options) -> Sequence[Sample] | None:
     score=pass_at_k(1, 5, 10, 20),
     limits_itself=True,
 )
-def test_codecontests(execution: Verdict) -> None:
+def test_codecontests(execution: ExecutionResult) -> None:
     """The program passes every test of its problem."""
     assert execution.passed

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckptbench import Filled, Likelihood, Sample, samples, top_k
-from ckptbench.config.options import Options
+from ckptbench import Filled, Likelihood, Options, Sample, samples, top_k
 from ckptbench.fixtures.datasets import lambada
 
 

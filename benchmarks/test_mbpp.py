@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckptbench import Sample, pass_at_k, samples
-from ckptbench.config.options import Options
+from ckptbench import Options, Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets.code import mbpp
-from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult
 
 
 def problems(options: Options) -> Sequence[Sample] | None:
@@ -22,6 +21,6 @@ def problems(options: Options) -> Sequence[Sample] | None:
     on_request=mbpp.PROTOCOLS[1:],
     score=pass_at_k(1, 5, 10, 20),
 )
-def test_mbpp(execution: Verdict) -> None:
+def test_mbpp(execution: ExecutionResult) -> None:
     """The program passes every test of its problem."""
     assert execution.passed

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ckptbench import Sample, pass_at_k, samples
-from ckptbench.config.options import Options
+from ckptbench import Options, Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets.code import humaneval
-from ckptbench.fixtures.sandbox import Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult
 
 ASKED = replace(humaneval.PROTOCOLS[0], name="problems/strip-newline")
 
@@ -19,6 +18,6 @@ def problems(_: Options) -> Sequence[Sample]:
 
 
 @samples(problems, protocol=ASKED, score=pass_at_k(1, 5, 10, 20))
-def test_problems(execution: Verdict) -> None:
+def test_problems(execution: ExecutionResult) -> None:
     """The program passes every test of its problem."""
     assert execution.passed

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ._util import extensions
 from ._util.errors import CkptbenchError
-from .config import options as session_options
+from .config import command_line
 from .results.outcome import status_of
 
 if TYPE_CHECKING:
+    from .reports.write import ReportFormat
+    from .results.summary import CheckpointResult
     from .session.session import BenchSession
 
 
@@ -23,32 +27,62 @@ def _session(config: pytest.Config) -> BenchSession | None:
     return config.stash.get(KEY, None)
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that plugins and conftests may implement."""
+    from . import hookspec
+
+    pluginmanager.add_hookspecs(hookspec)
+
+
+def pytest_ckptbench_reducers() -> Mapping[str, type[Any]]:
+    """The reducers that come with the plugin."""
+    from .scores.reducers import REDUCERS
+
+    return REDUCERS
+
+
+def pytest_ckptbench_report_formats() -> Sequence[ReportFormat]:
+    """The formats that come with the plugin."""
+    from .reports.write import FORMATS
+
+    return FORMATS
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_ckptbench_result(result: CheckpointResult) -> CheckpointResult:
+    """The result as it was folded: what other plugins amend."""
+    return result
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
-    session_options.register(parser)
+    command_line.register(parser)
 
 
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
     """Look for misspelled options before pytest refuses them."""
-    session_options.hint_at_typos(parser, args)
+    command_line.hint_at_typos(parser, args)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
     from .session.session import KEY, BenchSession
 
+    manager = config.pluginmanager
+    extensions.enter_session(manager)
+    config.add_cleanup(partial(extensions.leave_session, manager))
     workerinput = getattr(config, "workerinput", {})
     try:
-        options = session_options.read(config, continued=workerinput.get("ckptbench_run_id", ""))
-        bench = config.stash[KEY] = BenchSession.begin(
-            config, options, workerinput, hooks=sys.modules[__name__]
-        )
+        options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
+        bench = BenchSession.begin(config, sys.modules[__name__], options, workerinput)
+        config.stash[KEY] = bench
+        bench.find_checkpoints()
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
     if not workerinput:
         from .session.xdist import Controller
 
-        config.pluginmanager.register(bench.outcomes, "ckptbench-outcomes")
+        config.pluginmanager.register(bench.run.outcomes, "ckptbench-outcomes")
         config.pluginmanager.register(Controller(bench), "ckptbench-controller")
 
 
@@ -63,7 +97,7 @@ def pytest_pycollect_makeitem(
     collector: pytest.Collector, name: str, obj: object
 ) -> list[pytest.Item] | None:
     """Make a benchmark function into its sample items."""
-    from .api.benchmark import benchmarks_of, is_benchmark
+    from .api.benchmark import is_benchmark
 
     bench = _session(collector.config)
     if bench is None or not is_benchmark(obj):
@@ -72,14 +106,8 @@ def pytest_pycollect_makeitem(
         raise collector.CollectError(
             f"{collector.nodeid}::{name}: a benchmark function stands in a module, not in a class"
         )
-    from .session.item import make_items
-
     try:
-        return [
-            item
-            for found in benchmarks_of(obj, bench.options)
-            for item in make_items(bench, collector, name, obj, found)
-        ]
+        return bench.make_items(collector, name, obj)
     except CkptbenchError as error:
         raise collector.CollectError(str(error)) from None
 
@@ -93,7 +121,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """
     if not config.getoption("ckpt_checkpoint", None):
         return None
-    from .session.xdist import visible_gpus
+    from .session.worker import visible_gpus
 
     return len(visible_gpus()) or None
 
@@ -105,27 +133,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         bench.arrange(items)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Plan what will be asked, before a worker says that it is ready."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, None]:
+    """Plan what will be asked before a worker says that it is ready; then look for checkpoints."""
     bench = _session(session.config)
     if bench is None:
-        return
+        return (yield)
     showing_only = ("collectonly", "setuponly", "setupplan")
     try:
         bench.check_options()
         if bench.options.is_dry:
             bench.note_unasked()
-            return
-        if not any(session.config.getoption(name, False) for name in showing_only):
+        elif not any(session.config.getoption(name, False) for name in showing_only):
             bench.make_plan(session.items)
     except CkptbenchError as error:
         bench.refused = True
-        if not bench.worker:
+        if not bench.run.worker:
             raise pytest.UsageError(str(error)) from None
-        from .session.xdist import tell_refusal
+        from .session.worker import report_refusal
 
-        tell_refusal(session, str(error))
+        report_refusal(session, str(error))
+    yield
+    loading = any(group.loads_checkpoint for group in bench.groups)
+    if loading and not bench.run.worker and not session.config.option.collectonly:
+        try:
+            bench.check_checkpoints()
+        except CkptbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -133,12 +168,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run long stretches of sample items in one go, where nobody minds."""
     bench = _session(session.config)
     if bench is not None and bench.options.is_dry:
-        return not session.testsfailed or None  # what could not be collected is told by pytest
+        return not session.testsfailed or None  # pytest shows what could not be collected
     if bench is None or bench.runner is None:
         return None
-    from .session.loop import run_items
+    from .session.runner import run_items
 
-    return run_items(session, bench)
+    return run_items(session, bench.runner)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -167,7 +202,7 @@ def pytest_runtest_makereport(
     from .session.item import SampleItem
 
     if isinstance(item, SampleItem):
-        from .session.runner import dress, report_of
+        from .session.item_report import dress, report_of
 
         if report is None:
             return report_of(item, call)
@@ -198,7 +233,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     """Conclude the run and decide the exit status before anybody reports it."""
     bench = _session(session.config)
     if bench is not None:
-        exitstatus = bench.finish(int(exitstatus), bench.outcomes.others_failed)
+        exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
     return (yield)
@@ -222,11 +257,11 @@ def pytest_terminal_summary(
     elif bench is not None:
         screen.show(
             terminalreporter,
-            bench.summary,
-            bench.failure,
-            bench.run_folder,
-            conclusions=bench.conclusions,
-            reports=bench.reports,
+            bench.result.summary,
+            bench.result.failure,
+            bench.run.folder,
+            conclusions=bench.result.conclusions,
+            reports=bench.result.reports,
         )
     return result
 
@@ -234,4 +269,4 @@ def pytest_terminal_summary(
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the store."""
     if bench := _session(config):
-        bench.close()
+        bench.run.close()

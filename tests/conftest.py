@@ -1,10 +1,10 @@
-"""What all tests share: pytest's own fixture for running pytest, and a server of a demo."""
+"""What all tests share: pytest in pytest, a server of a demo, lm-eval's index made once."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +13,58 @@ from typing import Any
 import pytest
 
 pytest_plugins = ("pytester",)
+
+# Markers that follow from what a test asks for.
+MARKER_OF = {
+    "chromium": "browser",
+    "corpora": "slow",
+    "gpu": "gpu",
+    "models": "slow",
+    "sandbox": "sandbox",
+    "serve": "server",
+    "server": "server",
+    "transformers_serve": "server",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures, before `-m` selects among them."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKER_OF:
+                item.add_marker(MARKER_OF[fixture])
+
+
+@pytest.fixture(scope="session")
+def one_lm_eval_index() -> Iterator[None]:
+    """lm-eval's index of the 14,000 tasks that it ships is made once for all tests of a process.
+
+    It takes seconds, and lm-eval makes it again for each further folder of tasks. A run of pytest
+    inside a test imports lm-eval anew, unless it was imported before, as it is here.
+    """
+    if importlib.util.find_spec("lm_eval") is None:
+        yield
+        return
+    from lm_eval.tasks._index import TaskIndex
+
+    import lm_eval.tasks
+
+    shipped = Path(lm_eval.tasks.__file__).parent
+    build = TaskIndex.build
+    made: dict[str, Any] = {}
+
+    def build_once(paths: Iterable[Path], **options: Any) -> dict[str, Any]:
+        roots = list(paths)
+        if shipped not in roots:
+            return build(roots, **options)
+        if not made:
+            made.update(build([shipped], **options))
+        return {**made, **build([root for root in roots if root != shipped], **options)}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TaskIndex, "build", staticmethod(build_once))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all.
+"""Write a file completely or not at all.
 
 The text goes to a temporary name in the same folder, reaches the disk, and only then takes the
 place of the old file. Whoever reads the file, even after a crash or on a full disk, sees the old

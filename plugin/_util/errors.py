@@ -1,4 +1,4 @@
-"""The errors a user can mend: what is wrong, where it stands, and what to do about it."""
+"""Errors that the user can fix: what is wrong, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 
 class CkptbenchError(Exception):
-    """Something the user gave cannot be used.
+    """An input of the user that cannot be used.
 
     Attributes:
-        what: one sentence naming the thing and what is wrong with it.
-        where: the file, line, field or option it was found in; empty when `what` says it.
+        what: what is wrong, in one sentence.
+        where: the file, line, field or option; empty when `what` names it.
         remedy: what to do about it.
     """
 
@@ -26,10 +26,10 @@ class CkptbenchError(Exception):
 
 
 def one_line(error: BaseException, most: int = 400) -> str:
-    """An error's words on one line, or its class where it has none.
+    """An error's message on one line, or its class where it has none.
 
-    The words of libraries go on behind a line's end, often in the middle of a sentence or with a
-    list. What is too long is cut behind a sentence, and marked where there is none to cut behind.
+    Messages of libraries have several lines, often with a list. One that is too long is cut after a
+    sentence, or else after a word, and then marked with `...`.
 
     Args:
         most: characters at most, but for the mark.

@@ -5,30 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
+JSON = Any
+"""Any value that JSON can hold."""
+Scalar = str | int | float | bool | None
+"""A single JSON value."""
+_SEPARATORS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
+
 
 def pretty(value: JSON) -> str:
     """JSON to read in an editor or a diff, ending with a newline."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
-_SEPARATORS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
-
-
 def on_one_line(text: str) -> str:
     """JSON text without a line end, as one line of a file.
 
-    The separators that `str.splitlines` takes for line ends are escaped, so that every way of
-    reading lines finds the same ones.
+    The separators that `str.splitlines` takes for line ends are escaped, so that every
+    reader of lines finds the same ones.
     """
-    if not text.isascii():
-        text = text.translate(_SEPARATORS)
-    return text + "\n"
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-JSON = Any
-
-
-Scalar = str | int | float | bool | None
+    return (text if text.isascii() else text.translate(_SEPARATORS)) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 _MARKUP = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
 
@@ -30,6 +30,21 @@ def first_line(text: str) -> str:
 def table_line(cells: Iterable[str]) -> str:
     """A row of a table, of cells that are Markdown already."""
     return f"| {' | '.join(cells)} |"
+
+
+def markdown_table(
+    rows: Sequence[Sequence[str]], left: int = 1, *, words_last: bool = False
+) -> Iterator[str]:
+    """The rows as a table of GitHub's Markdown; the arguments are those of `text.aligned`.
+
+    Args:
+        rows: of cells that are Markdown already.
+    """
+    header, *body = rows
+    numbers = range(left, len(header) - words_last)
+    yield table_line(header)
+    yield f"|{'|'.join('--:' if index in numbers else '---' for index in range(len(header)))}|"
+    yield from map(table_line, body)
 
 
 def shortened(text: str, most: int) -> str:

@@ -1,8 +1,9 @@
-"""What the name of a checkpoint says of its training, and the order a person puts names in."""
+"""Names of checkpoints: step and epoch in them, natural order, in node ids and in notes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # `checkpoint-655`, `step_655`, `global_step655`, `iter_0000655`, `epoch=3-step=655`.
 _STEP = re.compile(
@@ -16,9 +17,9 @@ Natural = tuple[tuple[int, int, str], ...]
 
 
 def step_in(name: str) -> int | None:
-    """The optimizer step that a name states: 655 of `checkpoint-655`; None without one.
+    """The optimizer step in a name: 655 of `checkpoint-655`; None without one.
 
-    Where the name holds several numbers, the one beside the word `step` or `iter` is meant.
+    Where the name holds several numbers, the one beside the word `step` or `iter` counts.
     """
     found = list(_STEP.finditer(name))
     if not found:
@@ -28,7 +29,7 @@ def step_in(name: str) -> int | None:
 
 
 def epoch_in(name: str) -> float | None:
-    """The epoch that a name states: 3 of `checkpoint_epoch_3.pt`; None without one."""
+    """The epoch in a name: 3 of `checkpoint_epoch_3.pt`; None without one."""
     found = _EPOCH.search(name)
     return float(found[1]) if found else None
 
@@ -37,3 +38,24 @@ def natural_key(text: str) -> Natural:
     """Sorts `run-9` before `run-10`: numbers compare by value, letters without their case."""
     parts = (part for part in re.split(r"(\d+)", text) if part)
     return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p.casefold()) for p in parts)
+
+
+def with_checkpoint(nodeid: str, checkpoint: str) -> str:
+    """A node id as a session of several checkpoints has it: `f.py::test[checkpoint-655/s-1]`."""
+    head, bracket, name = nodeid.partition("[")
+    if not bracket or name.startswith(f"{checkpoint}/"):
+        return nodeid
+    return f"{head}[{checkpoint}/{name}"
+
+
+def name_list(names: Sequence[str], of: int) -> str:
+    """Checkpoints in a note: up to three names, `all 20 checkpoints`, or two and how many others.
+
+    Args:
+        of: checkpoints of the session.
+    """
+    if len(names) <= 3:
+        return ", ".join(names)
+    if len(names) == of:
+        return f"all {of} checkpoints"
+    return f"{', '.join(names[:2])} and {len(names) - 2} other checkpoints"

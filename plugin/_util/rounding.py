@@ -1,9 +1,9 @@
-"""Log probabilities of answers, rounded so that they do not hang on the batch they were made in.
+"""Log probabilities of answers, rounded so that they do not depend on the batch.
 
-A batch of another shape adds up in another order and moves log probabilities in their last digits.
+A batch of another shape sums in another order, which changes the last digits of log probabilities.
 A word's log probability is therefore rounded to a hundredth of a nat for each of its tokens, far
-below what one sample differs from another by. Engines that promise answers that do not depend on
-the batch make those again, alone or more exactly, that lie at the edge between two values.
+less than samples differ by. Engines that promise answers independent of the batch repeat those
+that lie at the edge between two rounded values, alone or in higher precision.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def rounded(logprob: float, tokens: int) -> float | None:
     if not isfinite(logprob) or tokens < 1:
         return None
     step = STEP * tokens
-    # The second rounding takes off what binary fractions add.
+    # The second rounding removes the error of binary fractions.
     return round(floor(logprob / step + 0.5) * step, 6)
 
 

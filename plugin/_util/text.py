@@ -1,14 +1,15 @@
-"""How numbers and facts are said to people: the same words in every report.
+"""Numbers as text, and text in columns: the same in every report.
 
-Fractions are said as percentages and differences in percentage points (pp), two decimals each.
+Fractions are shown as percentages and differences in percentage points (pp), two decimals each.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 MISSING = "-"
+_GAP = 2  # columns between those of a table
 
 
 def percent(fraction: float | None) -> str:
@@ -42,6 +43,11 @@ def probability(p: float) -> str:
     return "p < 0.0001" if p < 0.00005 else f"p = {p:.4f}"
 
 
+def p_value(p: float) -> str:
+    """`0.0312`, or `< 0.0001`: the same without its name."""
+    return probability(p).removeprefix("p = ").removeprefix("p ")
+
+
 def count(number: int) -> str:
     """`2,400`."""
     return f"{number:,}"
@@ -69,6 +75,32 @@ def padded(text: str, columns: int, *, right: bool = False) -> str:
     """The text filled with spaces to a display width; `right` puts them before it."""
     space = " " * (columns - width(text))
     return space + text if right else text + space
+
+
+def aligned(
+    rows: Sequence[Sequence[str]],
+    left: int = 1,
+    *,
+    words_last: bool = False,
+    tight: Collection[int] = (),
+) -> Iterator[str]:
+    """The rows as lines, each column as wide as its widest cell on a terminal.
+
+    Args:
+        rows: the header first; all of one length.
+        left: how many columns, from the first, begin at the left; numbers end at the right.
+        words_last: whether the last column holds words too.
+        tight: indices of columns that stand one space from the one before them.
+    """
+    numbers = range(left, len(rows[0]) - words_last)
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    gaps = [1 if index in tight else _GAP for index in range(len(widths))]
+    for row in rows:
+        cells = (
+            " " * gap + padded(cell, wide, right=index in numbers)
+            for index, (cell, wide, gap) in enumerate(zip(row, widths, gaps, strict=True))
+        )
+        yield "".join(cells).rstrip()
 
 
 def listed(words: Iterable[str], most: int = 3) -> str:

@@ -8,10 +8,10 @@ from .._util.holm import holm
 from .._util.text import count
 from ..gate.units import value
 from ..results.measurement import Measurement
-from .compare import Settings, best_by, compare, gain, told_apart, value_of
+from .compare import Settings, best_by, compare, gain, significantly_different, value_of
 from .conclusions import Best, Rival
-from .order import place
-from .phrases import figures, named, samples, superlative
+from .eligibility import training_position
+from .wording import figures, named, samples, superlative
 
 
 def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings) -> Best:
@@ -43,7 +43,7 @@ def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings)
             each.name,
             comparisons[index],
             adjusted.get(index),
-            told_apart(comparisons[index], adjusted.get(index), settings.alpha),
+            significantly_different(comparisons[index], adjusted.get(index), settings.alpha),
         )
         for index, each in enumerate(others)
     )
@@ -58,7 +58,7 @@ def _claim(metric: str, best: Measurement, checkpoints: Sequence[Measurement]) -
     shown = value(value_of(metric, best), score.unit if score is not None else "share")
     if len(checkpoints) == 1:
         return f"{metric} is {shown}, measured of {named(best)} only"
-    word, where = superlative(metric, checkpoints), place(best)
+    word, where = superlative(metric, checkpoints), training_position(best)
     at = f"at {where} ({best.name}, {shown})" if where else f"at {best.name} ({shown})"
     if best is checkpoints[0]:
         return f"{metric} is {word} at the first checkpoint, {at.removeprefix('at ')}"

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..gate.baseline import BaselineBenchmark
+from ..gate.baseline import BaselineBenchmark, baseline_benchmark
 from ..gate.comparison import Terms, compare_numbers, compare_score
 from ..gate.composite_comparison import compare_composite
-from ..gate.decide import DEFAULT_ALPHA
-from ..gate.measured import Measured
-from ..gate.verdict import Comparison
+from ..gate.verdict import DEFAULT_ALPHA, Comparison
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.intervals import proportion_standard_error
 from ..scores.metric import default_tolerance
 from ..scores.score import Score
 from .conclusions import Answer
-from .sides import held_of, measured_of
 
 # A difference of exactly the tolerance is within it, however its last digit was rounded.
 _ROUNDING = 1e-9
@@ -86,8 +83,8 @@ def protocols_of(
     measurement: Measurement, metric: str, weights: Mapping[str, float]
 ) -> Mapping[str, str]:
     """Protocol by benchmark of a metric, of those that state one."""
-    held = benchmarks_of(measurement, metric, weights)
-    return {bench.benchmark: bench.protocol for bench in held if bench.protocol}
+    reference = benchmarks_of(measurement, metric, weights)
+    return {bench.benchmark: bench.protocol for bench in reference if bench.protocol}
 
 
 def compare(
@@ -132,22 +129,14 @@ def compare(
         return compare_composite(
             now, settings.weights, _parts(current, baseline, settings.weights), terms
         )
-    ours, theirs = (_owner(side, metric) for side in (current, baseline))
+    ours, theirs = current.owner_of(metric), baseline.owner_of(metric)
     if ours is None or theirs is None:
         return None
-    held = held_of(theirs)
+    reference = baseline_benchmark(theirs)
     if ours.table is None or theirs.table is None:
-        # Without samples on both sides the stated numbers are compared.
-        held = replace(held, outcomes={})
-        return compare_score(_with_error(now), measured_of(ours).table, held, terms)
-    return compare_score(now, ours.table, held, terms)
-
-
-def _owner(side: Measurement, metric: str) -> BenchmarkMeasurement | None:
-    for bench in side.primary_benchmarks():
-        if any(score.metric == metric for score in bench.scores):
-            return bench
-    return None
+        # Without samples on both sides the reported numbers are compared.
+        return compare_score(_with_error(now), ours.table, replace(reference, outcomes={}), terms)
+    return compare_score(now, ours.table, reference, terms)
 
 
 def _with_error(score: Score) -> Score:
@@ -162,7 +151,7 @@ def _with_error(score: Score) -> Score:
 
 def _parts(
     current: Measurement, baseline: Measurement, weights: Mapping[str, float]
-) -> list[tuple[Measured, BaselineBenchmark]]:
+) -> list[tuple[BenchmarkMeasurement, BaselineBenchmark]]:
     """The benchmarks of the composite's parts on both sides."""
     theirs = benchmarks_of(baseline, METRIC, weights)
     found = []
@@ -170,7 +159,7 @@ def _parts(
         metrics = {score.metric for score in ours.scores}
         for other in theirs:
             if metrics & {score.metric for score in other.scores}:
-                found.append((measured_of(ours), held_of(other)))
+                found.append((ours, baseline_benchmark(other)))
                 break
     return found
 
@@ -199,7 +188,9 @@ def standard_error_of(score: Score) -> float | None:
     return proportion_standard_error(score.value, score.n)
 
 
-def told_apart(comparison: Comparison | None, p_value: float | None, alpha: float) -> bool:
+def significantly_different(
+    comparison: Comparison | None, p_value: float | None, alpha: float
+) -> bool:
     """Whether the corrected p is at most alpha and the 95% interval excludes zero."""
     if comparison is None or p_value is None or p_value > alpha:
         return False
@@ -209,7 +200,7 @@ def told_apart(comparison: Comparison | None, p_value: float | None, alpha: floa
 
 def answer(comparison: Comparison | None, p_value: float | None, settings: Settings) -> Answer:
     """`yes` when told apart; `no` only when a difference would have been found and is not there."""
-    if told_apart(comparison, p_value, settings.alpha):
+    if significantly_different(comparison, p_value, settings.alpha):
         return "yes"
     return "no" if rules_out(comparison, settings) else "cannot tell"
 
@@ -246,10 +237,10 @@ def corrected(comparison: Comparison | None, choices: int) -> float | None:
 def direction(metric: str, checkpoints: Sequence[Measurement]) -> int:
     """1 where more of a metric is better, -1 where less is, 0 where that is not known."""
     scores = [score for each in checkpoints if (score := each.score(metric)) is not None]
-    stated = {score.higher_is_better for score in scores if score.value is not None}
-    if len(stated) != 1:
+    directions = {score.higher_is_better for score in scores if score.value is not None}
+    if len(directions) != 1:
         return 0
-    return {True: 1, False: -1, None: 0}[stated.pop()]
+    return {True: 1, False: -1, None: 0}[directions.pop()]
 
 
 def gain(metric: str, now: Measurement, then: Measurement) -> float:

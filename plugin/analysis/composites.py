@@ -1,4 +1,7 @@
-"""Composites made again from their parts, and stated ones that their parts do not give."""
+"""Numbers made of several metrics: the composite, and the average over tasks.
+
+Composites are made again from their parts; reported ones that differ from their parts are found.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ..scores.composite import DEFAULT_WEIGHTS, METRIC, composite, weighted_mean
 from ..scores.intervals import Interval, normal_interval
 from ..scores.mover import block_diagonal, mover
 from ..scores.score import Score
-from .compare import benchmarks_of, standard_error_of
+from .compare import AVERAGE, benchmarks_of, first_of, standard_error_of
 from .conclusions import CompositeMismatch
 
 # Four decimals: half a unit from the weighted mean of rounded parts, half from the composite's own.
@@ -28,14 +31,14 @@ def weights_of(
     """The weights to make every composite with: those given, the first stated, the default."""
     if given is not None:
         return dict(given)
-    stated = next((each.weights for each in measurements if each.weights), None)
-    return dict(stated or DEFAULT_WEIGHTS)
+    reported = next((each.weights for each in measurements if each.weights), None)
+    return dict(reported or DEFAULT_WEIGHTS)
 
 
 def with_composite(measurement: Measurement, weights: Mapping[str, float]) -> Measurement:
     """The measurement with its composite made with the weights; as it is when it already was."""
-    held = measurement.composite
-    if held is not None and held.value is not None and dict(measurement.weights) == dict(weights):
+    found = measurement.composite
+    if found is not None and found.value is not None and dict(measurement.weights) == dict(weights):
         return measurement
     return replace(measurement, composite=composite_of(measurement, weights), weights=weights)
 
@@ -70,7 +73,7 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
     value = weighted_mean(known, weights)
     n = sum(max(s.n for s in bench.scores if s.metric in parts) for bench in benches)
     shares: list[float] = []
-    held: list[Score] = []
+    found: list[Score] = []
     intervals: list[Interval] = []
     blocks = []
     for bench in benches:
@@ -83,18 +86,18 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
             if score.interval is None and not error:
                 return Score(METRIC, value, n, 0, reason=f"{score.metric} has no interval")
             intervals.append(score.interval or normal_interval(score.value or 0.0, error))
-        held.extend(scores)
+        found.extend(scores)
         blocks.append(np.ones((len(scores), len(scores))))
         pairs = zip(scores, known_errors, strict=True)
         shares.append(fsum(weights[score.metric] * error for score, error in pairs))
     error = sqrt(fsum(share * share for share in shares))
-    estimates = [score.value or 0.0 for score in held]
-    part_weights = [weights[score.metric] for score in held]
+    estimates = [score.value or 0.0 for score in found]
+    part_weights = [weights[score.metric] for score in found]
     interval = mover(estimates, intervals, part_weights, block_diagonal(blocks))
     return Score(METRIC, value, n, n, error, interval, BOUND)
 
 
-def mismatches(
+def composite_mismatches(
     measurements: Sequence[Measurement], weights: Mapping[str, float]
 ) -> tuple[CompositeMismatch, ...]:
     """The stated composites that differ from their parts' weighted mean by more than 0.0001.
@@ -117,3 +120,58 @@ def mismatches(
         if abs(each.printed_composite - computed) > ROUNDING + _LAST_DIGIT:
             found.append(CompositeMismatch(each.run, each.name, each.printed_composite, computed))
     return tuple(found)
+
+
+_METHOD = "independent-tasks"
+
+
+def with_average(checkpoints: Sequence[Measurement]) -> tuple[tuple[Measurement, ...], str]:
+    """The checkpoints of a run with the average of their tasks, and why there is none.
+
+    Each task weighs the same and counts with its first metric that is a share of which more is
+    better. Averages over different tasks cannot be compared, so it is only made where every
+    checkpoint has a value in every task. A single task is its own average and gets none.
+
+    Returns:
+        The checkpoints, and a sentence where there is no average although there are several
+        tasks; else an empty one.
+    """
+    tasks = [
+        {b.benchmark: score for b in each.primary_benchmarks() if (score := first_of(b))}
+        for each in checkpoints
+    ]
+    names = list(dict.fromkeys(name for found in tasks for name in found))
+    if len(names) < 2:
+        return tuple(checkpoints), ""
+    for each, found in zip(checkpoints, tasks, strict=True):
+        for name in names:
+            if name not in found or found[name].value is None:
+                return tuple(checkpoints), f"no average of the tasks: {each.name} lacks {name}"
+    kinds = {tuple(found[name].metric for name in names) for found in tasks}
+    if len(kinds) > 1:
+        return tuple(checkpoints), "no average of the tasks: their first metrics differ"
+    made = [
+        replace(each, average=average_of([found[name] for name in names]))
+        for each, found in zip(checkpoints, tasks, strict=True)
+    ]
+    return tuple(made), ""
+
+
+def average_of(scores: Sequence[Score]) -> Score:
+    """The mean of the tasks' scores, shares, with `sqrt(sum of SE^2) / tasks` as standard error.
+
+    Tasks have different samples, so their errors are independent.
+
+    Args:
+        scores: one for each task, each with a value.
+    """
+    values = [score.value or 0.0 for score in scores]
+    value = fsum(values) / len(values)
+    errors = [standard_error_of(score) for score in scores]
+    n, clusters = sum(s.n for s in scores), sum(s.clusters for s in scores)
+    known = [error for error in errors if error is not None]
+    if len(known) < len(scores):
+        missing = next(s.metric for s, e in zip(scores, errors, strict=True) if e is None)
+        return Score(AVERAGE, value, n, clusters, reason=f"{missing} has no standard error")
+    error = sqrt(fsum(e * e for e in known)) / len(scores)
+    return Score(AVERAGE, value, n, clusters, error, normal_interval(value, error), _METHOD)

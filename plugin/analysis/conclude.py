@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .._util.errors import CkptbenchError, nearest
-from ..gate.decide import DEFAULT_ALPHA
+from ..gate.verdict import DEFAULT_ALPHA
 from ..results.measurement import Measurement
 from ..scores.composite import METRIC, check_weights
-from .averages import with_average
 from .best import best_of
 from .compare import AVERAGE, Settings, benchmarks_of
-from .composites import mismatches, weights_of, with_composite
-from .conclusions import Best, Conclusions, Noise, PeakAndLast, RunConclusions
-from .early_stopping import stopping
-from .eligibility import LeftOut, metrics_of, taking_part, without_direction
-from .noise import noise_of
-from .notes import (
+from .composites import composite_mismatches, weights_of, with_average, with_composite
+from .conclusions import Best, Conclusions, PeakAndLast, RunConclusions, StepNoise
+from .eligibility import Excluded, eligible, metrics_of, without_direction
+from .noise import step_noise_of
+from .overfitting import peak_and_last, stopping
+from .runs import at_every_epoch, compare_runs, group_runs
+from .wording import (
     composite_notes,
     direction_notes,
     epoch_notes,
@@ -25,10 +25,8 @@ from .notes import (
     number_notes,
     partial_notes,
     repeated_notes,
+    sentences,
 )
-from .overfitting import peak_and_last
-from .runs import at_every_epoch, compare_runs, group_runs
-from .wording import sentences
 
 Groups = dict[str, tuple[Measurement, ...]]
 
@@ -73,14 +71,14 @@ def conclude(
     if by is not None:
         _check_metric(by, groups)
     runs: list[RunConclusions] = []
-    left_out: list[tuple[str, LeftOut]] = []
+    left_out: list[tuple[str, Excluded]] = []
     for name, checkpoints in groups.items():
         run, out = conclude_run(name, checkpoints, settings, by)
         runs.append(run)
         left_out.extend((name, each) for each in out)
     compared = compare_runs(_comparable(groups), settings)
-    wrong = mismatches(made, used)
-    stated = sum(each.printed_composite is not None for each in made)
+    wrong = composite_mismatches(made, used)
+    reported = sum(each.printed_composite is not None for each in made)
     notes = (
         *repeated_notes(repeated),
         *left_out_notes(left_out),
@@ -91,8 +89,8 @@ def conclude(
         *epoch_notes(at_every_epoch(groups)),
         *partial_notes(runs),
     )
-    said = sentences(runs, compared, wrong, stated)
-    return Conclusions(tuple(runs), compared, wrong, said, notes)
+    texts = sentences(runs, compared, wrong, reported)
+    return Conclusions(tuple(runs), compared, wrong, texts, notes)
 
 
 def conclude_run(
@@ -100,7 +98,7 @@ def conclude_run(
     checkpoints: Sequence[Measurement],
     settings: Settings,
     by: str | None = None,
-) -> tuple[RunConclusions, tuple[LeftOut, ...]]:
+) -> tuple[RunConclusions, tuple[Excluded, ...]]:
     """Draw the conclusions about one training run.
 
     Args:
@@ -111,16 +109,16 @@ def conclude_run(
     """
     best: list[Best] = []
     peaks: list[PeakAndLast] = []
-    noise: list[Noise] = []
-    left_out: list[LeftOut] = []
+    noise: list[StepNoise] = []
+    left_out: list[Excluded] = []
     curves: dict[str, tuple[Measurement, ...]] = {}
     for metric in metrics_of(checkpoints):
-        curve, out = taking_part(metric, checkpoints, settings.weights)
+        curve, out = eligible(metric, checkpoints, settings.weights)
         left_out.extend(out)
         if not curve:
             continue
         best.append(best_of(metric, curve, settings))
-        noise.append(noise_of(metric, curve))
+        noise.append(step_noise_of(metric, curve))
         if len(curve) > 1:
             curves[metric] = curve
             peaks.append(peak_and_last(metric, curve, settings))

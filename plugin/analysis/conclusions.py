@@ -100,7 +100,7 @@ class Stopping:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class StepNoise:
     """The noise of one metric over one run, in the metric's unit.
 
     Attributes:
@@ -149,7 +149,7 @@ class RunConclusions:
     stopping: Stopping | None = None
     by: str = ""
     recommended: str = ""
-    noise: tuple[Noise, ...] = ()
+    noise: tuple[StepNoise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +216,6 @@ class Conclusions:
     mismatches: tuple[CompositeMismatch, ...] = ()
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+EACH_BEST = "each one's best"

@@ -1,18 +1,19 @@
-"""Which checkpoints of a run take part in what is concluded of a metric, and which do not."""
+"""The order of a run's checkpoints, and which of them count in what is concluded of a metric."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._util.names import natural_key
 from ..results.measurement import Measurement
 from ..scores.composite import METRIC
 from .compare import AVERAGE, benchmarks_of, protocols_of
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Excluded:
     """A checkpoint that takes no part in what is concluded of a metric.
 
     Attributes:
@@ -59,9 +60,9 @@ def without_direction(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
     )
 
 
-def taking_part(
+def eligible(
     metric: str, checkpoints: Sequence[Measurement], weights: Mapping[str, float]
-) -> tuple[tuple[Measurement, ...], tuple[LeftOut, ...]]:
+) -> tuple[tuple[Measurement, ...], tuple[Excluded, ...]]:
     """Divide the checkpoints of a run: those that can be put side by side, and the others.
 
     Left out are checkpoints without a value, with incomplete samples, and under another protocol
@@ -87,7 +88,7 @@ def taking_part(
                 reasons[place] = f"its protocol is {protocol}, the others' {usual[benchmark]}"
     kept = tuple(each for place, each in enumerate(checkpoints) if not reasons[place])
     out = (
-        LeftOut(each.name, metric, reasons[place])
+        Excluded(each.name, metric, reasons[place])
         for place, each in enumerate(checkpoints)
         if reasons[place]
     )
@@ -102,3 +103,34 @@ def _unusable(metric: str, measurement: Measurement, weights: Mapping[str, float
     if score is None:
         return "not measured"
     return "" if score.value is not None else score.reason or "it has no value"
+
+
+# Epochs that trainers write as 2.9987 and 3.0 are the same place on a curve.
+_EPOCH_DIGITS = 2
+
+
+def in_order(checkpoints: Iterable[Measurement]) -> tuple[Measurement, ...]:
+    """The checkpoints, the earliest first: by step, else by epoch, else by name.
+
+    Steps and epochs only order a run when every checkpoint of it states one; those with the same
+    one follow each other by name.
+    """
+    ordered = tuple(checkpoints)
+    if all(each.step is not None for each in ordered):
+        return tuple(sorted(ordered, key=lambda m: (m.step or 0, natural_key(m.name))))
+    if all(each.epoch is not None for each in ordered):
+        return tuple(sorted(ordered, key=lambda m: (m.epoch or 0.0, natural_key(m.name))))
+    return tuple(sorted(ordered, key=lambda m: natural_key(m.name)))
+
+
+def epoch_key(measurement: Measurement) -> float | None:
+    """The epoch, rounded to hundredths: equal keys are the same place on a curve."""
+    return None if measurement.epoch is None else round(measurement.epoch, _EPOCH_DIGITS)
+
+
+def training_position(measurement: Measurement) -> str:
+    """`epoch 3`, else `step 400`; empty where neither is known."""
+    epoch = epoch_key(measurement)
+    if epoch is not None:
+        return f"epoch {epoch:g}"
+    return "" if measurement.step is None else f"step {measurement.step}"

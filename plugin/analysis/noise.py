@@ -13,13 +13,13 @@ from math import fsum, sqrt
 
 from ..results.measurement import Measurement
 from .compare import standard_error_of, value_of
-from .conclusions import Noise
+from .conclusions import StepNoise
 
 # Two second differences at least: one alone is a draw with a single degree of freedom.
 FEWEST = 4
 
 
-def noise_of(metric: str, checkpoints: Sequence[Measurement]) -> Noise:
+def step_noise_of(metric: str, checkpoints: Sequence[Measurement]) -> StepNoise:
     """The noise of a metric over a run's checkpoints.
 
     The signal-to-noise ratio follows Heineman et al. 2025, arXiv 2508.13144: the range of a
@@ -39,14 +39,14 @@ def noise_of(metric: str, checkpoints: Sequence[Measurement]) -> Noise:
     unit, count = scores[0].unit, len(checkpoints)
     if count < FEWEST:
         reason = f"{count} checkpoints, {FEWEST} are needed"
-        return Noise(metric, unit, count, None, sampling, span, None, reason)
+        return StepNoise(metric, unit, count, None, sampling, span, None, reason)
     step = step_noise(_places(checkpoints), values)
     if step <= 1e-12:
-        return Noise(metric, unit, count, 0.0, sampling, span, None, "no step-to-step noise")
-    return Noise(metric, unit, count, step, sampling, span, span / step)
+        return StepNoise(metric, unit, count, 0.0, sampling, span, None, "no step-to-step noise")
+    return StepNoise(metric, unit, count, step, sampling, span, span / step)
 
 
-def step_noise(places: Sequence[float], values: Sequence[float]) -> float:
+def step_noise(positions: Sequence[float], values: Sequence[float]) -> float:
     """The standard deviation of values around a smooth curve, from their second differences.
 
     Each inner value is compared with the straight line through its two neighbours: with
@@ -56,7 +56,7 @@ def step_noise(places: Sequence[float], values: Sequence[float]) -> float:
     nonlinear regression). A bend of the curve between neighbours adds to it.
 
     Args:
-        places: `[n]`, rising, such as steps.
+        positions: `[n]`, rising, such as steps.
         values: `[n]`, in any unit.
 
     Returns:
@@ -65,13 +65,13 @@ def step_noise(places: Sequence[float], values: Sequence[float]) -> float:
     Raises:
         ValueError: fewer than three values, or places that do not rise.
     """
-    if len(values) < 3 or len(values) != len(places):
+    if len(values) < 3 or len(values) != len(positions):
         raise ValueError("three values and their places are needed")
-    if any(later <= earlier for earlier, later in pairwise(places)):
+    if any(later <= earlier for earlier, later in pairwise(positions)):
         raise ValueError("places must rise")
     total = 0.0
     for i in range(1, len(values) - 1):
-        a = (places[i + 1] - places[i]) / (places[i + 1] - places[i - 1])
+        a = (positions[i + 1] - positions[i]) / (positions[i + 1] - positions[i - 1])
         b = 1.0 - a
         residual = a * values[i - 1] + b * values[i + 1] - values[i]
         total += residual * residual / (a * a + b * b + 1.0)
@@ -81,8 +81,8 @@ def step_noise(places: Sequence[float], values: Sequence[float]) -> float:
 def _places(checkpoints: Sequence[Measurement]) -> list[float]:
     """Steps, else epochs, where each checkpoint has one of its own; else places in the run."""
     for known in ([each.step for each in checkpoints], [each.epoch for each in checkpoints]):
-        places = [float(place) for place in known if place is not None]
-        rising = all(x < y for x, y in pairwise(places))
-        if len(places) == len(checkpoints) and rising:
-            return places
-    return [float(place) for place in range(len(checkpoints))]
+        positions = [float(position) for position in known if position is not None]
+        rising = all(x < y for x, y in pairwise(positions))
+        if len(positions) == len(checkpoints) and rising:
+            return positions
+    return [float(position) for position in range(len(checkpoints))]

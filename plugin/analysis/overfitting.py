@@ -1,13 +1,15 @@
-"""The peak of a run against its last checkpoint: has it got worse, and is it overfitting?"""
+"""The peak of a run: has the score got worse since, is that overfitting, and can training stop?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._util.text import probability
+from ..gate.units import points, size
 from ..results.measurement import Measurement
-from .compare import Settings, answer, best_by, compare, corrected, gain
-from .conclusions import Answer, PeakAndLast
-from .phrases import difference, evidence, figures, named, sensitivity, superlative, worsened
+from .compare import Settings, answer, best_by, compare, corrected, could_find, gain
+from .conclusions import Answer, PeakAndLast, Stopping
+from .wording import difference, evidence, figures, named, sensitivity, superlative, worsened
 
 # The fact that holds the training loss at a checkpoint's step.
 TRAINING_LOSS = "train_loss"
@@ -37,35 +39,37 @@ def peak_and_last(
     choices = len(checkpoints) - 1
     best = superlative(metric, checkpoints)
     if gain(metric, last, peak) >= 0:
-        said = f"{metric} is {best} at the last checkpoint, {named(last)}"
+        detail = f"{metric} is {best} at the last checkpoint, {named(last)}"
         if last is not peak:
-            said += f", as at {named(peak)}"
-        return PeakAndLast(metric, peak.name, last.name, None, "no", said, "no")
+            detail += f", as at {named(peak)}"
+        return PeakAndLast(metric, peak.name, last.name, None, "no", detail, "no")
     fall = compare(metric, last, peak, settings, choices=choices)
     p = corrected(fall, choices)
     fell = answer(fall, p, settings)
     where = f"its {best}, {named(peak)}"
     if fall is None:
-        said = f"{metric} at the last, {named(last)}, is not compared with {where}: "
-        said += "they have no sample in common"
-        return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", said)
+        detail = f"{metric} at the last, {named(last)}, is not compared with {where}: "
+        detail += "they have no sample in common"
+        return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", detail)
     seen = sensitivity(metric, fall, last, peak)
     if fell == "yes":
         overfitting, reason = _overfitting(peak, last)
-        said = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
-        said += f" ({evidence(fall, p)}){reason}"
-        return PeakAndLast(metric, peak.name, last.name, fall, fell, said, overfitting, p)
+        detail = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
+        detail += f" ({evidence(fall, p)}){reason}"
+        return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfitting, p)
     if fall.p_value is None:
-        said = f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
-        said += "not tested, no standard error"
+        detail = (
+            f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
+        )
+        detail += "not tested, no standard error"
     elif fell == "no":
-        said = f"{metric} has held since {where}: {difference(fall)} at the last, {named(last)}"
-        said += seen
+        detail = f"{metric} has held since {where}: {difference(fall)} at the last, {named(last)}"
+        detail += seen
     else:
-        said = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
-        said += f"{figures(fall, p)}{seen}"
+        detail = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
+        detail += f"{figures(fall, p)}{seen}"
     overfits: Answer = "no" if fell == "no" else "cannot tell"
-    return PeakAndLast(metric, peak.name, last.name, fall, fell, said, overfits, p)
+    return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfits, p)
 
 
 def training_loss(measurement: Measurement) -> float | None:
@@ -85,3 +89,58 @@ def _overfitting(peak: Measurement, last: Measurement) -> tuple[Answer, str]:
     if now < then * (1 - _FALL):
         return "yes", f"; overfitting: the training loss kept falling, {route}"
     return "no", f"; not overfitting: the training loss did not keep falling, {route}"
+
+
+# Checkpoints without a gain before training can stop.
+PATIENCE = 3
+
+
+def stopping(
+    metric: str, checkpoints: Sequence[Measurement], peak: PeakAndLast, settings: Settings
+) -> Stopping:
+    """Judge whether more training is worth it, by one metric. The first rule that fits:
+
+    1. `yes`: the run has got worse since its peak, see `peak_and_last`.
+    2. `no`: the best of the last three checkpoints is better than the best before them. One-sided
+       mid-p, times three: it was chosen among three.
+    3. `yes`: it is not, and the comparison could have found a gain (`could_find`).
+    4. `cannot tell`: it could not have found one, or there are no three checkpoints after
+       the first.
+
+    The checkpoint to keep is the best one by the metric, whatever the rule says.
+
+    Args:
+        checkpoints: the earliest first, two or more, each with a value of the metric.
+        peak: what `peak_and_last` says of them.
+    """
+    best = best_by(metric, checkpoints)
+    so_far = f"recommended so far: {named(best)}, {superlative(metric, checkpoints)} {metric}"
+    if peak.fell == "yes":
+        return Stopping(metric, "yes", best.name, f"stop and keep {named(best)}: {peak.detail}")
+    if len(checkpoints) <= PATIENCE:
+        detail = f"{so_far}; whether to stop is open: {len(checkpoints)} checkpoints are too few "
+        detail += f"to see {PATIENCE} without a gain"
+        return Stopping(metric, "cannot tell", best.name, detail)
+    before = best_by(metric, checkpoints[:-PATIENCE])
+    recent = best_by(metric, checkpoints[-PATIENCE:])
+    # The earlier minus the recent, so that the one-sided p asks whether it gained.
+    found = compare(metric, before, recent, settings, choices=PATIENCE, sides=1)
+    span = f"the last {PATIENCE} checkpoints"
+    if found is None or found.p_worse is None:
+        detail = f"{so_far}; whether to stop is open: a gain of {span} cannot be tested"
+        return Stopping(metric, "cannot tell", best.name, detail)
+    p = min(1.0, found.p_worse * PATIENCE)
+    against = f"the best before them, {named(before)} ({probability(p)} corrected)"
+    if p <= settings.alpha:
+        by = size(found.difference, found.unit)
+        detail = f"continue training: {metric} improved by {by} in {span} over {against}; {so_far}"
+        return Stopping(metric, "no", best.name, detail)
+    change = points(-found.difference, found.unit)
+    facts = f"{span} change {metric} by {change} against {against}"
+    facts += sensitivity(metric, found, before, recent)
+    tolerance = settings.tolerance_of(metric, found.unit, found.baseline)
+    if could_find(found, settings) and -found.improvement <= tolerance:
+        detail = f"stop and keep {named(best)}: {facts}"
+        return Stopping(metric, "yes", best.name, detail)
+    detail = f"{so_far}; whether to stop is open: {facts}"
+    return Stopping(metric, "cannot tell", best.name, detail)

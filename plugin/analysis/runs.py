@@ -8,14 +8,13 @@ from itertools import combinations
 
 from .._util.holm import holm
 from ..gate.units import size
+from ..gate.verdict import Comparison
 from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, clash, compare, corrected
-from .conclusions import RunsCompared
-from .eligibility import metrics_of, taking_part
-from .order import epoch_key, in_order
-from .phrases import evidence, figures, named, sensitivity
+from .conclusions import EACH_BEST, RunsCompared
+from .eligibility import eligible, epoch_key, in_order, metrics_of
+from .wording import evidence, figures, named, sensitivity
 
-EACH_BEST = "each one's best"
 # Comparisons at equal epochs before only the last common epoch is looked at: the paired ones of
 # twenty checkpoints take a second or two, those of ten such runs would take minutes.
 MOST_AT_EPOCHS = 240
@@ -39,7 +38,7 @@ def group_runs(measurements: Sequence[Measurement]) -> dict[str, tuple[Measureme
             length = f"seq_len {each.seq_len if each.seq_len is not None else 'unknown'}"
             name = f"{name} ({length})" if name else length
         groups.setdefault(name, []).append(each)
-    return {name: in_order(held) for name, held in groups.items()}
+    return {name: in_order(used) for name, used in groups.items()}
 
 
 def compare_runs(runs: Runs, settings: Settings) -> tuple[RunsCompared, ...]:
@@ -54,14 +53,14 @@ def compare_runs(runs: Runs, settings: Settings) -> tuple[RunsCompared, ...]:
     Tests are two-sided and paired by sample where both hold samples.
     """
     compared: list[RunsCompared] = []
-    metrics = metrics_of([each for held in runs.values() for each in held])
+    metrics = metrics_of([each for used in runs.values() for each in used])
     every_epoch = at_every_epoch(runs)
     for metric in metrics:
-        held = {name: taking_part(metric, each, settings.weights)[0] for name, each in runs.items()}
+        used = {name: eligible(metric, each, settings.weights)[0] for name, each in runs.items()}
         pairs = [
-            _Pair(metric, left, right, held[left], held[right])
-            for left, right in combinations(held, 2)
-            if held[left] and held[right]
+            _Pair(metric, left, right, used[left], used[right])
+            for left, right in combinations(used, 2)
+            if used[left] and used[right]
         ]
         for pair in pairs:
             compared.extend(_at_epochs(pair, settings, every_epoch))
@@ -75,7 +74,7 @@ def at_every_epoch(runs: Runs) -> bool:
     for pair in combinations(runs.values(), 2):
         left, right = _places(*pair)
         common += len(left.keys() & right.keys())
-    metrics = metrics_of([each for held in runs.values() for each in held])
+    metrics = metrics_of([each for used in runs.values() for each in used])
     return common * len(metrics) <= MOST_AT_EPOCHS
 
 
@@ -89,6 +88,13 @@ class _Pair:
     ours: tuple[Measurement, ...]
     theirs: tuple[Measurement, ...]
 
+    def row(
+        self, at: str, ours: Measurement, theirs: Measurement, comparison: Comparison | None
+    ) -> RunsCompared:
+        """Two of their checkpoints, without an answer yet."""
+        names = self.left, self.right, at, ours.name, theirs.name
+        return RunsCompared(self.metric, *names, comparison, "cannot tell", "")
+
 
 def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCompared]:
     """Nothing for two single checkpoints: the best against the best says the same."""
@@ -98,10 +104,7 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
     common = [key for key in ours if key in theirs]
     chosen = common if every else common[-1:]
     found = [
-        (
-            key,
-            compare(pair.metric, ours[key], theirs[key], settings, choices=len(chosen)),
-        )
+        (key, compare(pair.metric, ours[key], theirs[key], settings, choices=len(chosen)))
         for key in chosen
         if clash(pair.metric, ours[key], theirs[key], settings.weights) is None
     ]
@@ -111,18 +114,7 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
         p = None
         if comparison is not None and comparison.p_value is not None:
             p = next(adjusted)
-        row = RunsCompared(
-            pair.metric,
-            pair.left,
-            pair.right,
-            key,
-            ours[key].name,
-            theirs[key].name,
-            comparison,
-            "cannot tell",
-            "",
-            p,
-        )
+        row = replace(pair.row(key, ours[key], theirs[key], comparison), p_adjusted=p)
         yield _decided(row, ours[key], theirs[key], settings)
 
 
@@ -134,19 +126,8 @@ def _best_against_best(pairs: Sequence[_Pair], settings: Settings) -> Iterator[R
         choices = max(len(pair.ours), len(pair.theirs)) * len(pairs)
         comparison = compare(pair.metric, ours, theirs, settings, choices=choices)
         ahead = pair.ours if comparison is not None and comparison.improvement > 0 else pair.theirs
-        row = RunsCompared(
-            pair.metric,
-            pair.left,
-            pair.right,
-            EACH_BEST,
-            ours.name,
-            theirs.name,
-            comparison,
-            "cannot tell",
-            "",
-            corrected(comparison, len(ahead)),
-        )
-        rows.append((row, ours, theirs))
+        row = pair.row(EACH_BEST, ours, theirs, comparison)
+        rows.append((replace(row, p_adjusted=corrected(comparison, len(ahead))), ours, theirs))
     adjusted = iter(holm([row.p_adjusted for row, _, _ in rows if row.p_adjusted is not None]))
     for row, ours, theirs in rows:
         p = None if row.p_adjusted is None else next(adjusted)
@@ -166,8 +147,8 @@ def _decided(
             if protocols
             else "they have no sample in common"
         )
-        said = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
-        return replace(row, detail=said)
+        detail = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
+        return replace(row, detail=detail)
     differ = answer(comparison, row.p_adjusted, settings)
     at = f"{row.at}, {which}"
     seen = sensitivity(row.metric, comparison, ours, theirs)
@@ -175,18 +156,18 @@ def _decided(
         ahead = comparison.improvement > 0
         first, second = (row.left, row.right) if ahead else (row.right, row.left)
         by = size(comparison.difference, comparison.unit)
-        said = f"{first} beats {second} by {by} in {row.metric}, {at} "
-        said += f"({evidence(comparison, row.p_adjusted)})"
+        detail = f"{first} beats {second} by {by} in {row.metric}, {at} "
+        detail += f"({evidence(comparison, row.p_adjusted)})"
     elif comparison.p_value is None:
-        said = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
-        said += figures(comparison, row.p_adjusted)
+        detail = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
+        detail += figures(comparison, row.p_adjusted)
     elif differ == "no":
-        said = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
-        said += f"{figures(comparison, row.p_adjusted)}{seen}"
+        detail = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
+        detail += f"{figures(comparison, row.p_adjusted)}{seen}"
     else:
-        said = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
-        said += f"{figures(comparison, row.p_adjusted)}{seen}"
-    return replace(row, differ=differ, detail=said)
+        detail = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
+        detail += f"{figures(comparison, row.p_adjusted)}{seen}"
+    return replace(row, differ=differ, detail=detail)
 
 
 def _places(

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from .._util.errors import CkptbenchError
-from ..gate.baseline import FORMAT, Baseline, BaselineBenchmark
-from ..gate.decide import Candidate, Rules, decide
-from ..gate.evaluate import evaluate
-from ..gate.measured import Measured, Scope
-from ..gate.verdict import Verdict
+from ..gate.baseline import BaselineBenchmark, baseline_benchmark
+from ..gate.evaluate import Matched, evaluate_matched
+from ..gate.matching import Pair, match
+from ..gate.scope import Scope
+from ..gate.verdict import Candidate, Rules, Verdict, decide
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.score import SampleValues
 from .compare import Settings, compare, standard_error_of
 from .composites import with_composite
-from .sides import held_of, measured_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +98,24 @@ class SideBySide:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """A benchmark of both sides, the metrics of `before` named as those of `after`."""
+class _Aligned:
+    """A benchmark of both sides, the metrics of `before` named as those of `after`.
+
+    Attributes:
+        before: the benchmark of `before` under its own names.
+        pair: what is compared.
+        notes: how, where that is not the best there is.
+    """
 
     before: BenchmarkMeasurement
-    after: BenchmarkMeasurement
+    pair: Pair
     notes: tuple[str, ...]
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        known = {s.metric for s in self.before.scores if s.higher_is_better is not None}
-        return tuple(
-            s.metric
-            for s in self.after.scores
-            if s.higher_is_better is not None and s.metric in known
-        )
+        known = {m for m, s in self.pair.reference.scores.items() if s.higher_is_better is not None}
+        compared = (s.metric for s in self.pair.bench.scores if s.higher_is_better is not None)
+        return tuple(metric for metric in compared if metric in known)
 
 
 def side_by_side(
@@ -126,9 +128,6 @@ def side_by_side(
 ) -> SideBySide:
     """Compare everything that two checkpoints have in common, as a session compares.
 
-    Benchmarks are matched by protocol; where a side states none, by the benchmark's name; and
-    where that is not stated either, by the metric's.
-
     Args:
         rules: what verdicts are made with.
         scope: tolerances, settings that may differ, and what is left out on purpose.
@@ -137,32 +136,27 @@ def side_by_side(
         CkptbenchError: nothing is in common.
     """
     rules, scope = rules or Rules(), scope or Scope()
-    pairs = [pair for bench in after.benchmarks for pair in _matches(bench, before, after)]
-    pairs = [pair for pair in pairs if pair.metrics]
-    if not pairs:
+    common = _common(before, after)
+    if not common:
         raise CkptbenchError(
             f"nothing to compare: {_name(before)} has {_listed(before)}; "
             f"{_name(after)} has {_listed(after)}",
             remedy="Give two results that share a metric.",
         )
-    (evaluation,) = evaluate(
-        [[_measured(pair, before, after) for pair in pairs]],
-        _baseline(pairs, before),
-        rules=rules,
-        scope=scope,
-        seed=seed,
-    )
+    pairs = tuple(replace(each.pair, index=index) for index, each in enumerate(common))
+    matched = Matched(len(pairs), pairs, tuple(_lacking(common, before)))
+    (evaluation,) = evaluate_matched([matched], rules=rules, scope=scope, seed=seed)
     tasks = tuple(
         Task(
-            pair.after.benchmark,
-            pair.after.protocol or pair.before.protocol,
-            pair.after.primary,
+            pair.bench.benchmark,
+            pair.bench.protocol or pair.reference.protocol,
+            pair.bench.primary,
             tuple(map(_unknown_n, verdicts)),
-            pair.notes,
+            each.notes,
         )
-        for pair, verdicts in zip(pairs, evaluation.verdicts, strict=True)
+        for each, pair, verdicts in zip(common, pairs, evaluation.verdicts, strict=True)
     )
-    met = {metric for pair in pairs for metric in pair.metrics}
+    met = {metric for each in common for metric in each.metrics}
     return SideBySide(
         before,
         after,
@@ -178,106 +172,56 @@ def side_by_side(
     )
 
 
-def _measured(pair: _Pair, before: Measurement, after: Measurement) -> Measured:
-    """The judged side of a pair, under a protocol's name that both sides have."""
-    found = measured_of(pair.after)
-    scores = found.scores
-    if pair.before.table is None or pair.after.table is None:
-        scores = tuple(replace(s, standard_error=standard_error_of(s)) for s in scores)
-    return replace(
-        found, protocol=_key(pair), scores=scores, incomplete=_incomplete(pair, before, after)
+def _common(before: Measurement, after: Measurement) -> list[_Aligned]:
+    """The benchmarks that have a metric of known direction on both sides."""
+    sides = [(baseline_benchmark(bench), bench) for bench in before.benchmarks]
+    found = []
+    for pair in match(after.benchmarks, [reference for reference, _ in sides]):
+        then = next(bench for reference, bench in sides if reference is pair.reference)
+        incomplete = "; ".join(
+            f"{_name(side)}: {bench.incomplete}"
+            for side, bench in ((before, then), (after, pair.bench))
+            if bench.incomplete
+        )
+        found.append(
+            _aligned(then, replace(pair, bench=replace(pair.bench, incomplete=incomplete)))
+        )
+    return [each for each in found if each.metrics]
+
+
+def _aligned(before: BenchmarkMeasurement, pair: Pair) -> _Aligned:
+    """With the metrics of `before` under the names of `after`, and what can be paired."""
+    bench, reference = pair.bench, pair.reference
+    names = {_bare(score.metric): score.metric for score in bench.scores}
+    renamed = {metric: names.get(_bare(metric), metric) for metric in reference.scores}
+    reference = replace(
+        reference,
+        benchmark=bench.benchmark,
+        primary=True,
+        scores={renamed[metric]: score for metric, score in reference.scores.items()},
+        metrics=tuple(renamed.get(metric, metric) for metric in reference.metrics),
     )
+    notes = []
+    if bool(reference.protocol) != bool(bench.protocol):
+        notes.append("one side states no protocol: whether both were asked alike is not known")
+    if why := _why_unpaired(before.table, bench.table):
+        notes.append(f"unpaired: {why}")
+        scores = tuple(replace(s, standard_error=standard_error_of(s)) for s in bench.scores)
+        bench = replace(bench, table=None, scores=scores)
+        reference = replace(reference, n=None, outcomes={}, clusters={}, trials=1)
+    else:
+        bench = _with_known_clusters(bench, reference)
+    return _Aligned(before, replace(pair, bench=bench, reference=reference), tuple(notes))
 
 
-def _key(pair: _Pair) -> str:
-    """The name a pair is evaluated under; where a side states no protocol, it is no mismatch."""
-    return pair.after.protocol or f"{pair.after.benchmark}/{pair.before.protocol}"
-
-
-def _baseline(pairs: Sequence[_Pair], before: Measurement) -> Baseline:
-    held: dict[str, BaselineBenchmark] = {}
-    for pair in pairs:
-        both = pair.before.protocol and pair.after.protocol
-        protocol = pair.before.protocol if both else _key(pair)
-        of_pair = replace(held_of(pair.before), protocol=protocol, benchmark=pair.after.benchmark)
-        held[protocol] = _merged(held.get(protocol), of_pair)
-    used = {pair.before.benchmark for pair in pairs}
-    metrics = {_bare(s.metric) for pair in pairs for s in pair.before.scores}
+def _lacking(common: Sequence[_Aligned], before: Measurement) -> Iterator[BaselineBenchmark]:
+    """The headline benchmarks of which `after` has neither the name nor a metric."""
+    used = {each.before.benchmark for each in common}
+    metrics = {_bare(score.metric) for each in common for score in each.before.scores}
     for bench in before.primary_benchmarks():
         names = {_bare(score.metric) for score in bench.scores}
         if bench.benchmark not in used and not names & metrics:
-            key = bench.protocol or f"{bench.benchmark}/"
-            held[key] = replace(held_of(bench), protocol=key)
-    return Baseline(FORMAT, before.name, before.fingerprint, {}, "", "", held)
-
-
-def _merged(one: BaselineBenchmark | None, other: BaselineBenchmark) -> BaselineBenchmark:
-    """Numbers of one benchmark that were matched metric by metric, together."""
-    if one is None or one.outcomes or other.outcomes:
-        return other
-    scores = {**one.scores, **other.scores}
-    return replace(other, scores=scores, metrics=tuple(scores))
-
-
-def _matches(
-    bench: BenchmarkMeasurement, before: Measurement, after: Measurement
-) -> Iterator[_Pair]:
-    same = [held for held in before.benchmarks if held.benchmark == bench.benchmark]
-    held = next((each for each in same if each.protocol == bench.protocol), None)
-    if held is None:
-        held = next((each for each in same if not (each.protocol and bench.protocol)), None)
-    if held is None and bench.primary:
-        held = next((each for each in same if each.primary), None)
-    if held is not None:
-        yield _aligned(held, bench)
-    elif not same and bench.primary:
-        yield from _by_metric(bench, before, after)
-
-
-def _by_metric(
-    bench: BenchmarkMeasurement, before: Measurement, after: Measurement
-) -> Iterator[_Pair]:
-    """Numbers that name no benchmark of their own, such as a bare `pass@1`."""
-    for held in before.primary_benchmarks():
-        if held.protocol and bench.protocol:
-            continue
-        for score in bench.scores:
-            owners = [b for b in after.primary_benchmarks() if _has(b, score.metric)]
-            others = [b for b in before.primary_benchmarks() if _has(b, score.metric)]
-            # Two benchmarks with a metric of this name: which is meant is not known.
-            if _has(held, score.metric) and len(owners) == len(others) == 1:
-                yield _aligned(held, replace(bench, scores=(score,)))
-
-
-def _has(bench: BenchmarkMeasurement, metric: str) -> bool:
-    return any(score.metric == metric for score in bench.scores)
-
-
-def _aligned(before: BenchmarkMeasurement, after: BenchmarkMeasurement) -> _Pair:
-    """The two with the metrics of `before` under the names of `after`, and what can be paired."""
-    names = {_bare(score.metric): score.metric for score in after.scores}
-    renamed = {s.metric: names.get(_bare(s.metric), s.metric) for s in before.scores}
-    scores = tuple(replace(score, metric=renamed[score.metric]) for score in before.scores)
-    table = before.table and replace(
-        before.table, metrics=tuple(renamed.get(m, m) for m in before.table.metrics)
-    )
-    notes = []
-    if bool(before.protocol) != bool(after.protocol):
-        notes.append("one side states no protocol: whether both were asked alike is not known")
-    pairable = _pairable(table, after.table)
-    if not pairable:
-        notes.append(f"unpaired: {_why_unpaired(table, after.table)}")
-    return _Pair(
-        replace(before, primary=True, scores=scores, table=table if pairable else None),
-        _with_known_clusters(after, table) if pairable else replace(after, table=None),
-        tuple(notes),
-    )
-
-
-def _pairable(before: SampleValues | None, after: SampleValues | None) -> bool:
-    if before is None or after is None:
-        return False
-    return not set(before.samples).isdisjoint(after.samples)
+            yield baseline_benchmark(bench)
 
 
 def _why_unpaired(before: SampleValues | None, after: SampleValues | None) -> str:
@@ -285,18 +229,19 @@ def _why_unpaired(before: SampleValues | None, after: SampleValues | None) -> st
         return "both sides hold numbers only"
     if before is None or after is None:
         return "one side holds numbers only"
-    return "the two sides have no sample in common"
+    if set(before.samples).isdisjoint(after.samples):
+        return "the two sides have no sample in common"
+    return ""
 
 
 def _with_known_clusters(
-    bench: BenchmarkMeasurement, other: SampleValues | None
+    bench: BenchmarkMeasurement, reference: BaselineBenchmark
 ) -> BenchmarkMeasurement:
     """With the other side's clusters, where only that side knows which samples belong together."""
     table = bench.table
-    if table is None or other is None or table.clusters != table.samples:
+    if table is None or table.clusters != table.samples:
         return bench
-    known = dict(zip(other.samples, other.clusters, strict=True))
-    clusters = tuple(known.get(sample, sample) for sample in table.samples)
+    clusters = tuple(reference.clusters.get(sample, sample) for sample in table.samples)
     return replace(bench, table=replace(table, clusters=clusters))
 
 
@@ -320,15 +265,6 @@ def _unknown_n(verdict: Verdict) -> Verdict:
     if figures is None or figures.n:
         return verdict
     return replace(verdict, comparison=replace(figures, n=None))
-
-
-def _incomplete(pair: _Pair, before: Measurement, after: Measurement) -> str:
-    told = [
-        f"{_name(side)}: {bench.incomplete}"
-        for side, bench in ((before, pair.before), (after, pair.after))
-        if bench.incomplete
-    ]
-    return "; ".join(told)
 
 
 def _composite(

@@ -1,16 +1,18 @@
-"""What a reader should take away, the most important first."""
+"""Conclusions as sentences and notes: the same words for the same thing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .._util.text import count, counted, listed
+from .._util.text import count, counted, listed, probability
+from ..gate.units import points, points_interval, size
+from ..gate.verdict import Comparison
 from ..results.measurement import Measurement
 from ..scores.composite import METRIC
-from .compare import AVERAGE
-from .composites import ROUNDING
-from .conclusions import CompositeMismatch, RunConclusions, RunsCompared
-from .runs import EACH_BEST
+from .compare import AVERAGE, direction
+from .composites import BOUND, ROUNDING
+from .conclusions import EACH_BEST, Best, CompositeMismatch, RunConclusions, RunsCompared
+from .eligibility import Excluded, training_position
 
 # Of a run with more metrics, only the one that decides has sentences.
 _FEW_METRICS = 4
@@ -20,7 +22,7 @@ def sentences(
     runs: Sequence[RunConclusions],
     compared: Sequence[RunsCompared],
     wrong: Sequence[CompositeMismatch],
-    stated: int,
+    reported: int,
 ) -> tuple[str, ...]:
     """Every claim that the numbers make at first sight, and whether the samples support it.
 
@@ -29,13 +31,13 @@ def sentences(
     composites that are wrong. The other metrics' sentences stand in their own `detail`.
 
     Args:
-        stated: how many composites the sources state.
+        reported: how many composites the sources state.
     """
     return (
         *_decisions(runs),
         *_curves(runs),
-        *_pairs(runs, compared),
-        *_composites(wrong, stated),
+        *_run_pairs(runs, compared),
+        *_composites(wrong, reported),
     )
 
 
@@ -61,7 +63,7 @@ def _curves(runs: Sequence[RunConclusions]) -> Iterator[str]:
             )
 
 
-def _pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
+def _run_pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
     """One training run's sequence lengths, and runs that are told apart; the rest are counted."""
     family = {run.run: _family(run.measurements[0]) for run in runs}
     headline = {run.run: set(_headline(run)) for run in runs}
@@ -85,10 +87,10 @@ def _pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> 
         )
 
 
-def _composites(wrong: Sequence[CompositeMismatch], stated: int) -> Iterator[str]:
+def _composites(wrong: Sequence[CompositeMismatch], reported: int) -> Iterator[str]:
     if wrong:
         yield (
-            f"{count(len(wrong))} of {count(stated)} stated composites differ from what their "
+            f"{count(len(wrong))} of {count(reported)} stated composites differ from what their "
             f"own parts give by more than rounding ({ROUNDING:g})"
         )
 
@@ -109,3 +111,196 @@ def _headline(run: RunConclusions) -> tuple[str, ...]:
 
 def _of(run: RunConclusions, detail: str) -> str:
     return f"{run.run}: {detail}" if run.run else detail
+
+
+def named(measurement: Measurement) -> str:
+    """`checkpoint-390 (epoch 3)`."""
+    where = training_position(measurement)
+    return f"{measurement.name} ({where})" if where else measurement.name
+
+
+def superlative(metric: str, checkpoints: Sequence[Measurement]) -> str:
+    """What the best value of a metric is: `highest` or `lowest`."""
+    return "lowest" if direction(metric, checkpoints) < 0 else "highest"
+
+
+def worsened(comparison: Comparison) -> str:
+    """`fell by 1.37 pp`; `got worse by 0.02 bits/byte` where less is better."""
+    verb = "fell" if comparison.higher_is_better else "got worse"
+    return f"{verb} by {size(comparison.difference, comparison.unit)}"
+
+
+def difference(comparison: Comparison) -> str:
+    """`-1.37 pp [-4.05, +1.31]`."""
+    return points(comparison.difference, comparison.unit) + _interval(comparison)
+
+
+def evidence(comparison: Comparison, p_corrected: float | None) -> str:
+    """`[-4.05, +1.31], p = 0.3160, 1.0000 corrected`; why nothing was tested otherwise."""
+    interval = _interval(comparison).strip()
+    if comparison.p_value is None:
+        return ", ".join(filter(None, [interval, "not tested: no standard error"]))
+    parts = [interval, probability(comparison.p_value)]
+    if p_corrected is not None and p_corrected != comparison.p_value:
+        parts.append(f"{probability(p_corrected).removeprefix('p ').removeprefix('= ')} corrected")
+    return ", ".join(filter(None, parts))
+
+
+def figures(comparison: Comparison | None, p_corrected: float | None) -> str:
+    """`-1.37 pp [-4.05, +1.31], p = 0.3160, 1.0000 corrected`."""
+    if comparison is None:
+        return "nothing to compare"
+    gap = " " if comparison.interval is not None else ", "
+    shown = points(comparison.difference, comparison.unit)
+    return f"{shown}{gap}{evidence(comparison, p_corrected)}"
+
+
+def samples(metric: str, comparison: Comparison | None, *sides: Measurement) -> str:
+    """`n = 2,400`, or `n = 2,400 and 3,200` where two sides cannot be paired; empty if unknown."""
+    known = [score.n for side in sides if (score := side.score(metric)) is not None and score.n]
+    if comparison is not None and comparison.kind == "paired" and comparison.n is not None:
+        known = [comparison.n]
+    if not known:
+        return ""
+    shown = f"n = {' and '.join(map(count, dict.fromkeys(known)))}"
+    return f"{shown} over all its parts" if metric in (METRIC, AVERAGE) else shown
+
+
+def sensitivity(metric: str, comparison: Comparison | None, *sides: Measurement) -> str:
+    """`; MDE 4.70 pp at n = 2,400`: tolerance and corrected level included."""
+    if comparison is None or comparison.p_value is None:
+        return ""
+    n = samples(metric, comparison, *sides)
+    at = f" at {n}" if n else ""
+    if comparison.mde is None:
+        return f"; MDE: no possible change would be found{at}"
+    return f"; MDE {size(comparison.mde, comparison.unit)}{at}"
+
+
+def _interval(comparison: Comparison) -> str:
+    if comparison.interval is None:
+        return ""
+    return f" {points_interval(comparison.interval, comparison.unit)}"
+
+
+_NAMES_SHOWN = 8
+
+
+def repeated_notes(repeated: Sequence[Measurement]) -> Iterator[str]:
+    """Checkpoints that were measured more than once."""
+    if repeated:
+        names = listed(dict.fromkeys(_in_run(each.run, each.name) for each in repeated))
+        yield f"measured more than once, the last result counts: {names}"
+
+
+def left_out_notes(left_out: Iterable[tuple[str, Excluded]]) -> Iterator[str]:
+    """Checkpoints that took no part in a conclusion, one note for each reason.
+
+    Args:
+        left_out: each with the name of its run.
+    """
+    metrics: dict[tuple[str, str, str], list[str]] = {}
+    for run, each in left_out:
+        metrics.setdefault((run, each.name, each.reason), []).append(each.metric)
+    names: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    for (run, name, reason), of in metrics.items():
+        names.setdefault((run, tuple(of), reason), []).append(name)
+    for (run, excluded_from, reason), those in names.items():
+        what = _in_run(run, listed(those, _NAMES_SHOWN))
+        yield f"left out of {listed(excluded_from, _NAMES_SHOWN)}: {what}: {reason}"
+
+
+def composite_notes(
+    given: Sequence[Measurement], made: Sequence[Measurement], weights: Mapping[str, float]
+) -> Iterator[str]:
+    """How the composites came about, where that limits what they say."""
+    again = sum(
+        old.composite is not None
+        and old.composite.value is not None
+        and new.composite is not old.composite
+        for old, new in zip(given, made, strict=True)
+    )
+    if again:
+        formula = " + ".join(f"{weight:g} x {name}" for name, weight in weights.items() if weight)
+        yield f"{count(again)} composites were made with other weights, and again with {formula}"
+    scores = [each.composite for each in made if each.composite is not None]
+    if any(score.method == BOUND for score in scores):
+        yield (
+            "the standard error of a composite of numbers is an upper bound: metrics of one "
+            "benchmark share its samples, and how far is not known without them"
+        )
+    if scores and all(score.value is None for score in scores):
+        yield f"there is no composite: {listed(dict.fromkeys(score.reason for score in scores))}"
+
+
+def number_notes(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
+    """Comparisons that are less sharp than the samples would make them, or not tested at all."""
+    kinds = {comparison.kind for comparison in _comparisons(runs, compared)}
+    if "unpaired" in kinds:
+        yield (
+            "comparisons are unpaired where a source holds numbers only: checkpoints asked the "
+            "same samples are told apart by smaller differences when the samples are kept"
+        )
+    if "point" in kinds:
+        yield "differences are not tested where a source states no n and no standard error"
+
+
+def epoch_notes(every_epoch: bool) -> Iterator[str]:
+    """That curves were not compared all along."""
+    if not every_epoch:
+        yield "so many runs are compared at the last epoch that both have only, and by their best"
+
+
+def direction_notes(metrics: Sequence[str]) -> Iterator[str]:
+    """Metrics that took no part because no value of theirs is known to be better."""
+    if metrics:
+        yield (
+            f"shown and not compared, whether more is better is not known: "
+            f"{listed(metrics, _NAMES_SHOWN)}"
+        )
+
+
+def partial_notes(runs: Sequence[RunConclusions]) -> Iterator[str]:
+    """Checkpoints of one run that were not asked the same samples, one note for several metrics."""
+    metrics: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for best in run.best:
+            for before, after in _partial(run, best):
+                metrics.setdefault((before, after), []).append(best.metric)
+    for (before, after), names in metrics.items():
+        yield f"{before} in {listed(names, _NAMES_SHOWN)}{after}"
+
+
+def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
+    """What stands before and after the metric's name in a note."""
+    if best.metric in (METRIC, AVERAGE):
+        return
+    scores = {each.name: each.score(best.metric) for each in run.measurements}
+    counts = {name: score.n for name, score in scores.items() if score is not None}
+    alien = [rival.name for rival in best.rivals if rival.comparison is None]
+    against = f"compared with {_in_run(run.run, best.best)}"
+    if alien:
+        yield f"not {against}", f", for want of a common sample: {listed(alien, _NAMES_SHOWN)}"
+    partly = [
+        f"{rival.name} ({count(figures.n)} of {count(most)})"
+        for rival in best.rivals
+        if (figures := rival.comparison) is not None
+        and figures.kind == "paired"
+        and figures.n is not None
+        and figures.n < (most := max(counts[rival.name], counts[best.best]))
+    ]
+    if partly:
+        yield against, f" over common samples only: {listed(partly, _NAMES_SHOWN)}"
+
+
+def _comparisons(
+    runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]
+) -> Iterator[Comparison]:
+    for run in runs:
+        for best in run.best:
+            yield from (r.comparison for r in best.rivals if r.comparison is not None)
+    yield from (row.comparison for row in compared if row.comparison is not None)
+
+
+def _in_run(run: str, name: str) -> str:
+    return f"{run}: {name}" if run else name

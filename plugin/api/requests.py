@@ -295,5 +295,8 @@ class CompoundResponse:
 
 
 Request = FillMask | Generate | LogLikelihood | LogLikelihoodRolling | CompoundRequest
+"""What an engine is asked."""
 Answer = Filled | Generated | Likelihood | CompoundResponse | Skipped
+"""What is stored of a request that was answered."""
 Response = Answer | Failed
+"""What an engine gives for a request: an answer, or why there is none."""

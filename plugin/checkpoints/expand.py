@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from .errors import unmatched
 from .found import Found, found_at, with_runs
-from .unmatched import unmatched
 
 OPTION = "--checkpoint"
 DEFAULT_PATTERN = "checkpoint-*"
@@ -22,9 +22,17 @@ _ADAPTER = "+adapter="
 _SHOWN = 5
 
 
+def _any_answer(spec: str, request: type) -> str:
+    return ""
+
+
+def _any_checkpoints(specs: Sequence[str]) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What whoever loads checkpoints knows of places.
+class CheckpointResolver:
+    """What whoever loads checkpoints knows of `--checkpoint`.
 
     Attributes:
         is_checkpoint: whether an existing path holds one.
@@ -32,12 +40,18 @@ class Known:
             for any other.
         folder_of: the folder that the first part of a spec stands for; None likewise.
         spelled: a spec with what other options say of it, such as a revision of the hub.
+        why_not: why the checkpoint of a spec cannot answer a kind of request, such as `FillMask`;
+            empty when it can, or when that is not known.
+        check: raises a `CkptbenchError` for the first of a session's specs that is no checkpoint,
+            or when there is none. Nothing is loaded.
     """
 
     is_checkpoint: Callable[[Path], bool]
     place_of: Callable[[str], Path | None]
     folder_of: Callable[[str], Path | None]
     spelled: Callable[[str], str] = str
+    why_not: Callable[[str, type], str] = _any_answer
+    check: Callable[[Sequence[str]], None] = _any_checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +73,11 @@ def is_pattern(spec: str) -> bool:
 
 
 def expand(
-    specs: Sequence[str], known: Known, *, pattern: str = "", from_step: int | None = None
+    specs: Sequence[str],
+    known: CheckpointResolver,
+    *,
+    pattern: str = "",
+    from_step: int | None = None,
 ) -> Expansion:
     """The checkpoints that the specs mean, each once.
 
@@ -84,7 +102,7 @@ def expand(
 class _Sweep:
     """One session's expansion, with what it leaves out."""
 
-    def __init__(self, known: Known, pattern: str, from_step: int | None) -> None:
+    def __init__(self, known: CheckpointResolver, pattern: str, from_step: int | None) -> None:
         self._known = known
         self._pattern = pattern
         self._from_step = from_step

@@ -1,4 +1,4 @@
-"""The `ckptbench` command: what is done before and after runs, without a model."""
+"""The `ckptbench` command: all that needs no model, before and after runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments after the program's name; those of the process when None.
 
     Returns:
-        0; 2 when what was given cannot be used; 130 when interrupted.
+        0 or the command's own status; 2 for an argument that cannot be used; 130 when interrupted.
     """
     given = sys.argv[1:] if argv is None else argv
     arguments = _parser().parse_args(watch.fold_pytest_arguments(given))
@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ckptbench",
-        description="Build benchmark data, judge programs. Benchmarks are run by pytest itself: "
+        description="Build benchmark data, judge generated programs, and plan, merge, compare and "
+        "report runs. Benchmarks themselves are run by pytest: "
         "pytest --pyargs ckptbench.benchmarks --checkpoint=DIR",
     )
     parser.add_argument("--version", action="version", version=f"ckptbench {__version__}")

@@ -1,61 +1,78 @@
-"""Options that several commands take, and how what was read is told."""
+"""How commands and their options are declared, and how notes are printed."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from ..readers.result import Result
 
-
-def add_tolerance_and_alpha(command: argparse.ArgumentParser) -> None:
-    """`--tolerance` and `--alpha`, as the plugin has them."""
-    from ..config.parsers import probability, tolerances
-
-    command.add_argument(
-        "--tolerance",
-        type=tolerances,
-        default={},
-        metavar="METRIC=POINTS[,...]",
-        help="worsening allowed, in percentage points, for every metric or by metric (default 1)",
-    )
-    command.add_argument(
-        "--alpha", type=probability, default=0.05, metavar="P", help="significance (default 0.05)"
-    )
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def add_gate(command: argparse.ArgumentParser) -> None:
-    """`--gate-on`, `--must-see` and `--allow-mismatch`, as the plugin has them."""
-    from ..config.parsers import names, percentage_points, settings_names
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    description: str,
+    *,
+    help: str,
+    examples: str,
+    usage: str | None = None,
+) -> argparse.ArgumentParser:
+    """Add a command.
 
-    command.add_argument(
-        "--gate-on",
-        type=names,
-        default=(),
-        metavar="METRIC[,...]",
-        help="gate these metrics too, such as real_bits_per_byte or humaneval/pass@5",
+    Args:
+        run: given the arguments, returns the exit status.
+        help: in the list of commands.
+        examples: shown below the options as they are.
+    """
+    command = commands.add_parser(
+        name,
+        usage=usage,
+        help=help,
+        description=textwrap.fill(description, 79),
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument(
-        "--must-see",
-        type=percentage_points,
-        default=0.05,
-        metavar="POINTS",
-        help="`unchanged` needs an MDE of at most this, in percentage points (default 5)",
-    )
-    command.add_argument(
-        "--allow-mismatch",
-        type=settings_names,
-        default=(),
-        metavar="SETTING[,...]",
-        help="compare although these settings differ, such as temperature,max_tokens",
-    )
+    command.set_defaults(run=run)
+    return command
+
+
+def add_options(command: argparse.ArgumentParser, *names: str) -> None:
+    """Add options that the plugin has too, as it has them."""
+    for name in names:
+        add_option(command, name)
+
+
+def add_option(
+    command: argparse.ArgumentParser, name: str, *, help: str = "", **attributes: Any
+) -> None:
+    """Add an option that the plugin has too.
+
+    Args:
+        help: where it is another than the plugin's.
+        attributes: what else is another.
+    """
+    from ..config.options import OPTIONS
+
+    option = next(each for each in OPTIONS if each.name == name)
+    text = help or option.help_text
+    if option.parse is None:
+        command.add_argument(f"--{name}", action="store_true", help=text)
+        return
+    # argparse parses a default that is a text, and an empty one is no value.
+    default = None if option.default == "" else option.default
+    of_plugin = {"type": option.parse, "default": default, "metavar": option.metavar}
+    command.add_argument(f"--{name}", **{**of_plugin, "help": text, **attributes})
 
 
 def counts(text: str) -> dict[str, int]:
-    """Samples by name: `1536=2400,2048=3200`, or one number for all, kept under `*`."""
+    """Samples by name: `1536=2400,2048=3200`, or one number for all, under `*`."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, number = part.strip().rpartition("=")
@@ -68,7 +85,7 @@ def counts(text: str) -> dict[str, int]:
 
 
 def tell(line: str) -> None:
-    """Say something that is not the result itself."""
+    """Print something that is not the result itself."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""`ckptbench baseline import`: results of any origin as a baseline file."""
+"""`ckptbench baseline import`: a baseline file from results of any origin."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 
 from .._util.errors import CkptbenchError, nearest
-from .arguments import tell
+from .arguments import Commands, add_command, tell
 
 _EXAMPLES = """\
-examples:
   ckptbench baseline import results/20260101_120000_17 -o baselines/best.json
   ckptbench baseline import lm-eval/results_2026-01-01.json -o baselines/tasks.json
   ckptbench baseline import results/sweep --checkpoint checkpoint-655 -o baselines/best.json
@@ -19,20 +18,21 @@ then:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    baseline = commands.add_parser("baseline", help="make a baseline of results")
-    actions = baseline.add_subparsers(title="what to do", metavar="ACTION", required=True)
-    importing = actions.add_parser(
+    baseline = commands.add_parser("baseline", help="make a baseline file from results")
+    actions = baseline.add_subparsers(title="actions", metavar="ACTION", required=True)
+    importing = add_command(
+        actions,
         "import",
-        help="from a run, lm-eval's results, *_eval_results.json or numbers",
-        description="Write a baseline file from results of any origin. Where they hold samples, "
-        "so does the baseline, and later comparisons are paired.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Write a baseline file from results of any origin. If they include samples, so does the "
+        "baseline, and later comparisons with it are paired.",
+        help="from a run, lm-eval results, *_eval_results.json or bare numbers",
+        examples=_EXAMPLES,
     )
     importing.add_argument("file", type=Path, metavar="FILE", help="a file or folder of results")
-    importing.add_argument("--checkpoint", metavar="NAME", help="which one, when it holds several")
+    importing.add_argument("--checkpoint", metavar="NAME", help="which of several checkpoints")
     importing.add_argument(
         "-o", "--output", type=Path, required=True, metavar="OUT", help="baseline file to write"
     )
@@ -41,9 +41,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         type=_protocols,
         default={},
         metavar="BENCH=NAME[,...]",
-        help="how a benchmark was asked whose source does not say, such as real=whole-word",
+        help="protocol of a benchmark whose source does not state it, such as real=whole-word",
     )
-    importing.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from .._util.atomic import atomic_write_text
     from ..readers.baseline import load
+    from ..readers.baseline_measurement import baseline_text
     from ..readers.detect import read
-    from ..readers.to_baseline import baseline_text
 
     if arguments.output.is_dir():
         raise CkptbenchError("is a folder", where=str(arguments.output), remedy="Name a file.")
@@ -71,27 +70,23 @@ def run(arguments: argparse.Namespace) -> int:
             where=str(result.path),
             remedy=f"Name one with --checkpoint: {', '.join(known)}.",
         )
-    protocols = {
-        benchmark: way if "/" in way else f"{benchmark}/{way}"
-        for benchmark, way in arguments.protocol.items()
-    }
-    atomic_write_text(arguments.output, baseline_text(known[name], result, protocols))
+    atomic_write_text(arguments.output, baseline_text(known[name], result, arguments.protocol))
     baseline = load(arguments.output)
     if baseline.bare:
         tell("note: the source states no protocol: bare numbers are written (see --protocol)")
     for note in result.notes:
         tell(f"note: {note}")
-    held = ", ".join(
+    written = ", ".join(
         f"{metric} ({len(bench.outcomes):,} samples)" if bench.outcomes else f"{metric} (a number)"
         for bench in baseline.benchmarks.values()
         for metric in bench.scores
     )
-    print(f"wrote {arguments.output}: {held}")
+    print(f"wrote {arguments.output}: {written}")
     return 0
 
 
 def _protocols(text: str) -> dict[str, str]:
     found = dict(part.strip().partition("=")[::2] for part in text.split(","))
-    if not all(name and way for name, way in found.items()):
+    if not all(bench and name for bench, name in found.items()):
         raise argparse.ArgumentTypeError(f"expected BENCH=NAME[,...], got {text!r}")
-    return found
+    return {bench: name if "/" in name else f"{bench}/{name}" for bench, name in found.items()}

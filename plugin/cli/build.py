@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -13,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
 from .._util.version import __version__
+from ..config.parsers import positive_int
+from .arguments import Commands, add_command, tell
 
 if TYPE_CHECKING:
     from ckptbench.fixtures.datasets.real_k_builder import Counts
 
 _PROGRESS_SECONDS = 2.0
 _EXAMPLES = """\
-examples:
   ckptbench build real-k --text passages.txt -o passages.jsonl
   ckptbench build real-k --tsv BoolQ_test.tsv --column Text --licence CC-BY-SA-4.0 -o boolq.jsonl
   ckptbench build real-k --hub klue --config mrc --split validation -o klue-mrc.jsonl
@@ -30,58 +30,64 @@ then:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    build = commands.add_parser("build", help="make benchmark data from texts")
-    kinds = build.add_subparsers(title="what to build", metavar="DATASET", required=True)
-    real_k = kinds.add_parser(
+    build = commands.add_parser("build", help="build benchmark data from texts")
+    kinds = build.add_subparsers(title="datasets", metavar="DATASET", required=True)
+    real_k = add_command(
+        kinds,
         "real-k",
-        help="Real@K samples: a noun returns in a text, and its second mention is asked for",
-        description="Build Real@K samples from Korean texts. A text with a pronoun is dropped; "
-        "a noun that stands in a text twice or more is asked for at its second mention.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _real_k,
+        "Build Real@K samples from Korean texts. Texts with a pronoun are dropped; a noun that "
+        "occurs more than once in a text is to be predicted at its second mention.",
+        help="Real@K samples: predict a noun at its second mention in a text",
+        examples=_EXAMPLES,
     )
-    corpus = real_k.add_argument_group("corpus (one of)").add_mutually_exclusive_group(
+    corpus = real_k.add_argument_group("corpus (exactly one)").add_mutually_exclusive_group(
         required=True
     )
-    corpus.add_argument("--text", type=Path, metavar="FILE", help="one text a line")
+    for name, help in (
+        ("text", "one text per line"),
+        ("jsonl", "one JSON object per line, or an array of them"),
+        ("tsv", "tab-separated, with a header line"),
+        ("csv", "comma-separated, with a header line"),
+    ):
+        corpus.add_argument(f"--{name}", type=Path, metavar="FILE", help=help)
     corpus.add_argument(
-        "--jsonl", type=Path, metavar="FILE", help="one JSON object a line, or one array of them"
+        "--hub", metavar="NAME", help="Hugging Face dataset (streamed), or a folder with its files"
     )
-    corpus.add_argument(
-        "--tsv", type=Path, metavar="FILE", help="tab-separated, columns named in the first line"
-    )
-    corpus.add_argument(
-        "--csv", type=Path, metavar="FILE", help="comma-separated, columns named in the first line"
-    )
-    corpus.add_argument(
-        "--hub", metavar="NAME", help="Hugging Face dataset, streamed; or a folder of its files"
-    )
-    real_k.add_argument("--config", metavar="C", help="subset of --hub, such as mrc")
-    real_k.add_argument("--split", metavar="S", help="split of --hub (default train)")
+    real_k.add_argument("--config", metavar="C", help="subset of the --hub dataset, such as mrc")
+    real_k.add_argument("--split", metavar="S", help="split of the --hub dataset (default train)")
     real_k.add_argument(
         "--column",
         metavar="C",
-        help="field with the text (default text; known for klue and wikimedia/wikipedia)",
+        help="column with the text (default text; known for klue and wikimedia/wikipedia)",
     )
-    real_k.add_argument("--name", metavar="N", help="start of every id (default from OUT's name)")
+    real_k.add_argument("--name", metavar="N", help="prefix of all ids (default: OUT's name)")
     real_k.add_argument(
-        "--licence", metavar="L", default="unknown", help="licence of the texts, for the header"
-    )
-    real_k.add_argument(
-        "--source", metavar="S", help="source of the texts, for the header (default FILE's name)"
-    )
-    real_k.add_argument(
-        "--limit-texts", type=_at_least_one, metavar="N", help="read only the first N texts"
+        "--licence",
+        metavar="L",
+        default="unknown",
+        help="licence of the texts, for the header",
     )
     real_k.add_argument(
-        "--per-text", type=_at_least_one, metavar="N", default=3, help="nouns a text (default 3)"
+        "--source",
+        metavar="S",
+        help="source of the texts, for the header (default FILE's name)",
+    )
+    real_k.add_argument(
+        "--limit-texts", type=positive_int, metavar="N", help="read only the first N texts"
+    )
+    real_k.add_argument(
+        "--per-text",
+        type=positive_int,
+        metavar="N",
+        default=3,
+        help="maximum samples per text (default 3)",
     )
     real_k.add_argument(
         "-o", "--output", type=Path, metavar="OUT", required=True, help="sample file to write"
     )
-    real_k.set_defaults(run=_real_k)
 
 
 def _real_k(arguments: argparse.Namespace) -> int:
@@ -110,13 +116,13 @@ def _real_k(arguments: argparse.Namespace) -> int:
         builder=f"ckptbench {__version__}, {morphology.version()}",
     )
     sample_file.write(output, content)
-    _tell(f"{built.counts}")
+    tell(f"{built.counts}")
     if built.counts.sparse:
-        _tell(
+        tell(
             "note: hardly any text holds a noun that returns, as in headlines and single "
             "sentences; Real@K is meant for running text"
         )
-    _tell(f"wrote {output} in {time.monotonic() - started:.1f} s")
+    tell(f"wrote {output} in {time.monotonic() - started:.1f} s")
     return 0
 
 
@@ -128,7 +134,7 @@ def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
     if arguments.hub is not None:
         dataset = HubDataset(arguments.hub, arguments.config or "", arguments.split or "train")
         texts = hub_texts(dataset, arguments.column or "")
-        _tell(f"reading {dataset}")
+        tell(f"reading {dataset}")
         folder = Path(arguments.hub)
         return folder.resolve().name if folder.is_dir() else str(dataset), texts
     for option in ("config", "split"):
@@ -158,23 +164,13 @@ def _name(given: str | None, output: Path) -> str:
 
 
 def _progress() -> Callable[[Counts], None]:
-    """Tell how far it is, every two seconds."""
+    """Print the progress every two seconds."""
     last = time.monotonic()
 
-    def tell(counts: Counts) -> None:
+    def report(counts: Counts) -> None:
         nonlocal last
         if time.monotonic() - last >= _PROGRESS_SECONDS:
             last = time.monotonic()
-            _tell(f"{counts.read:,} texts read, {counts.samples:,} samples")
+            tell(f"{counts.read:,} texts read, {counts.samples:,} samples")
 
-    return tell
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
-    return int(text)
+    return report

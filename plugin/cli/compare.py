@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
-from ..gate.verdict import SEVERITY
-from .arguments import add_gate, add_tolerance_and_alpha, notes_of
+from .._util.text import counted
+from ..gate.verdict import WORDS
+from .arguments import Commands, add_command, add_options, notes_of
 
 if TYPE_CHECKING:
     from ..analysis.side_by_side import SideBySide
     from ..readers.result import Result
     from ..results.measurement import Measurement
 
-_GATES = ("regress", "strict", "off")
 _EXAMPLES = """\
-examples:
   ckptbench compare results/20260101_120000_17 results/20260102_120000_18
   ckptbench compare baselines/best.json results
   ckptbench compare results results --checkpoint-a checkpoint-400 --checkpoint-b checkpoint-800
@@ -26,33 +25,29 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    compare = commands.add_parser(
+    compare = add_command(
+        commands,
         "compare",
-        help="compare two results: runs, baselines, lm-eval's files, numbers",
-        description="Compare B with A: differences are B minus A. Where both hold samples the "
-        "comparison is paired. Of a folder with several results the newest is taken.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Compare B with A; differences are B minus A. The comparison is paired if both include "
+        "samples. From a folder with several results the newest is taken.",
+        help="compare two results: runs, baselines, lm-eval results, bare numbers",
+        examples=_EXAMPLES,
     )
-    compare.add_argument("a", type=Path, metavar="A", help="what is compared with")
-    compare.add_argument("b", type=Path, metavar="B", help="what is judged")
+    compare.add_argument("a", type=Path, metavar="A", help="the result to compare with")
+    compare.add_argument("b", type=Path, metavar="B", help="the result to judge")
     compare.add_argument("--checkpoint-a", metavar="NAME", help="which checkpoint of A")
     compare.add_argument("--checkpoint-b", metavar="NAME", help="which checkpoint of B")
-    add_tolerance_and_alpha(compare)
-    add_gate(compare)
+    add_options(compare, "gate", "tolerance", "gate-on", "alpha", "must-see", "allow-mismatch")
     compare.add_argument(
         "--common",
         action="store_true",
-        help="compare what both have; without it, a gated metric that only A has is missing",
+        help="compare only what both have; otherwise a gated metric that only A has is missing",
     )
-    compare.add_argument(
-        "--gate", choices=_GATES, default="regress", help="what exits with 1 (default regress)"
-    )
-    compare.add_argument("--json", type=Path, metavar="FILE", help="write the comparison as data")
+    compare.add_argument("--json", type=Path, metavar="FILE", help="write the comparison as JSON")
     compare.add_argument("--markdown", type=Path, metavar="FILE", help="write it as Markdown")
-    compare.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,9 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         1 when the gate fails, else 0.
     """
     from ..analysis.side_by_side import side_by_side
-    from ..gate.decide import Rules
     from ..gate.identity import check_allowed
-    from ..gate.measured import Scope
+    from ..gate.scope import Scope
+    from ..gate.verdict import Rules
     from ..readers.detect import read
     from ..reports.comparison import compared_lines
 
@@ -117,9 +112,9 @@ def _pairs(
     if len(before) > 1 and len(after) > 1 and same and unique and left.path != right.path:
         return same
     names = [
-        f"{path} holds {', '.join(m.name for m in held)}"
-        for path, held in ((left.path, before), (right.path, after))
-        if len(held) > 1
+        f"{side.path} holds {', '.join(m.name for m in found)}"
+        for side, found in ((left, before), (right, after))
+        if len(found) > 1
     ]
     raise CkptbenchError(
         f"which checkpoints to compare is not clear: {'; '.join(dict.fromkeys(names))}",
@@ -161,7 +156,7 @@ def _check_metrics(
 
 
 def _fails(compared: SideBySide, gate: str) -> bool:
-    from ..gate.decide import fails
+    from ..gate.verdict import fails
 
     verdicts = compared.gated_verdicts
     complete = all(verdict.word != "incomplete" for verdict in verdicts)
@@ -170,29 +165,27 @@ def _fails(compared: SideBySide, gate: str) -> bool:
 
 
 def _conclusion(made: list[SideBySide]) -> str:
-    several = len(made) > 1
-    told = []
-    for word in SEVERITY[:-2]:
+    clauses = []
+    for word in (word for word, facts in WORDS.items() if facts.level != "plain"):
         metrics = [
-            f"{each.after.name} {verdict.metric}" if several else verdict.metric
+            f"{each.after.name} {verdict.metric}" if len(made) > 1 else verdict.metric
             for each in made
             for verdict in each.gated_verdicts
             if verdict.word == word
         ]
         if metrics:
-            told.append(f"{word}: {', '.join(metrics)}")
+            clauses.append(f"{word}: {', '.join(metrics)}")
     count = sum(each.compared for each in made)
     total = sum(each.in_baseline for each in made)
-    calm = not told
-    if calm:
-        words = {verdict.word for each in made for verdict in each.gated_verdicts}
-        word = "identical" if words == {"identical"} else "unchanged"
-        told = [f"{word}: {count:,} metric{'s' * (count != 1)} compared"]
     if not count:
-        told = ["nothing was compared", *([] if calm else told)]
-    elif count < total:
-        told.append(f"{count:,} of {total:,} metrics of the baseline compared")
-    return "; ".join(told)
+        return "; ".join(["nothing was compared", *clauses])
+    if not clauses:
+        found = {verdict.word for each in made for verdict in each.gated_verdicts}
+        word = "identical" if found == {"identical"} else "unchanged"
+        clauses = [f"{word}: {counted(count, 'metric')} compared"]
+    if count < total:
+        clauses.append(f"{count:,} of {total:,} metrics of the baseline compared")
+    return "; ".join(clauses)
 
 
 def _write(

@@ -1,4 +1,4 @@
-"""`ckptbench merge`: parts of one run, from several machines, as one run's folder."""
+"""`ckptbench merge`: partial runs from several machines as one run's folder."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import shutil
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from .arguments import Commands, add_command, add_option
 
 _EXAMPLES = """\
-examples:
   ckptbench merge machine-a/results/sweep machine-b/results/sweep -o results/sweep
   ckptbench merge parts/* -o results/sweep --baseline baselines/best.json
 
 then:
   ckptbench report results/sweep
-  pytest benchmarks --checkpoint 'runs/x/checkpoint-*' --run-id=sweep   # asks what is missing
+  pytest benchmarks --checkpoint 'runs/x/checkpoint-*' --run-id=sweep   # runs what is missing
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    merge = commands.add_parser(
+    merge = add_command(
+        commands,
         "merge",
-        help="put parts of one run together",
-        description="Put the parts of one run, made on several machines, into one run's folder. "
-        "Of what is there twice the newest outcome is kept.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Merge partial runs, made on several machines, into one run's folder. Where several have "
+        "an outcome of the same item, the newest is kept.",
+        help="merge partial runs into one",
+        examples=_EXAMPLES,
     )
     merge.add_argument("parts", type=Path, nargs="+", metavar="DIR", help="folders of runs")
     merge.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="OUT", help="the folder to make"
+        "-o", "--output", type=Path, required=True, metavar="OUT", help="folder to create"
     )
-    merge.add_argument("--baseline", type=Path, metavar="FILE", help="compare the whole with this")
-    merge.set_defaults(run=run)
+    add_option(merge, "baseline")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Merge.
 
     Returns:
-        What the whole run exits with: 1 when it is incomplete, or fails the gate.
+        The exit status of the merged run: 1 when it is incomplete, or fails the gate.
     """
     from .._util.text import counted
     from ..readers.baseline import load
@@ -77,7 +77,9 @@ def _check(parts: list[Path], output: Path) -> None:
     for part in parts:
         if not part.is_dir():
             raise CkptbenchError(
-                "is no folder", where=str(part), remedy="Give the folders of runs, results/RUN-ID."
+                "is not a folder",
+                where=str(part),
+                remedy="Give the folders of runs, results/RUN-ID.",
             )
         if part.resolve() in seen:
             raise CkptbenchError("is given twice", where=str(part))

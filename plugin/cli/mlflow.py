@@ -8,27 +8,27 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from ..config.tracking_uri import FROM_ENVIRONMENT, VARIABLE, tracking_uri
+from .arguments import Commands, add_command
 
 _EXAMPLES = """\
-examples:
   ckptbench mlflow results/20260728_091500_4242 --uri http://localhost:5000
   MLFLOW_TRACKING_URI=http://localhost:5000 ckptbench mlflow results/nightly
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    mlflow = commands.add_parser(
+    mlflow = add_command(
+        commands,
         "mlflow",
+        run,
+        "Send a run's folder to an MLflow server: a parent run for the session and a child run "
+        "for each checkpoint. A run that is already there is updated.",
         help="send a run to an MLflow server",
-        description="Send a run's folder to an MLflow server: a parent run for the session, a "
-        "child for each checkpoint. A run that is there already is updated.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
     mlflow.add_argument("folder", type=Path, metavar="DIR", help="results/<run-id>")
-    mlflow.add_argument("--uri", metavar="URI", help=f"of the server (default: ${VARIABLE})")
-    mlflow.set_defaults(run=run)
+    mlflow.add_argument("--uri", metavar="URI", help=f"URI of the server (default: ${VARIABLE})")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,18 +1,22 @@
-"""`ckptbench report`: what the results of one or several runs allow to conclude."""
+"""`ckptbench report`: a summary of the results of one or several runs."""
 
 from __future__ import annotations
 
 import argparse
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
-from .arguments import add_tolerance_and_alpha, counts, notes_of, tell
+from .arguments import Commands, add_command, add_options, counts, notes_of, tell
 
-_FORMATS = ("html", "md", "text")
+if TYPE_CHECKING:
+    from ..analysis.conclusions import Conclusions
+    from ..readers.result import Result
+
 _TEXT_FILE = "report.txt"
 _EXAMPLES = """\
-examples:
   ckptbench report results/20260101_120000_17
   ckptbench report runs/a/*_eval_results.json runs/b/*_eval_results.json
   ckptbench report curves.csv --n 1536=2400,2048=3200
@@ -20,37 +24,23 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    report = commands.add_parser(
+    report = add_command(
+        commands,
         "report",
-        help="what measured checkpoints say together: best, falls, noise, runs compared",
-        description="Read results of any origin and conclude: a table a run, the best checkpoint "
-        "and those that cannot be told from it, the peak against the last, runs side by side.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run,
+        "Summarise results of any origin: scores by checkpoint, the best checkpoint and those that "
+        "are statistically tied with it, drops since the peak, and runs compared with each other.",
+        help="summarise runs: scores, best checkpoint, drops, noise, comparisons",
+        examples=_EXAMPLES,
     )
     report.add_argument(
         "paths",
         type=Path,
         nargs="+",
         metavar="PATH",
-        help="runs, *_eval_results.json, lm-eval's results, a CSV; of a folder of runs the newest",
-    )
-    report.add_argument(
-        "--n",
-        type=counts,
-        default={},
-        metavar="N | NAME=N[,...]",
-        help="samples where a CSV states none: by run, by sequence length, or lambada=N",
-    )
-    add_tolerance_and_alpha(report)
-    report.add_argument(
-        "--weights",
-        type=_weights,
-        default=None,
-        metavar="METRIC=W[,...]",
-        help="of the composite (default: those of the results)",
+        help="runs, *_eval_results.json, lm-eval results, or CSV; of a folder of runs the newest",
     )
     report.add_argument(
         "--by",
@@ -59,6 +49,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="recommend a checkpoint by this metric (default: the composite, else the average of "
         "the tasks)",
     )
+    report.add_argument("-o", "--output", type=Path, metavar="DIR", help="write files to DIR")
     report.add_argument(
         "--format",
         type=_formats,
@@ -67,10 +58,24 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="files to write: html, md, text (default html,md)",
     )
     report.add_argument(
-        "-v", "--verbose", action="store_true", help="every metric and what is concluded of it"
+        "-v", "--verbose", action="store_true", help="show every metric and all conclusions"
     )
-    report.add_argument("-o", "--output", type=Path, metavar="DIR", help="write files there")
-    report.set_defaults(run=run)
+    add_options(report, "tolerance", "alpha")
+    report.add_argument(
+        "--weights",
+        type=_weights,
+        default=None,
+        metavar="METRIC=W[,...]",
+        help="weights of the composite (default: those of the results)",
+    )
+    report.add_argument(
+        "--n",
+        type=counts,
+        default={},
+        metavar="N | NAME=N[,...]",
+        help="number of samples, where a CSV file does not state it: by run, by sequence length, "
+        "or lambada=N",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -105,17 +110,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignore[no-untyped-def]
+def _write(
+    results: Sequence[Result],
+    conclusions: Conclusions,
+    lines: Sequence[str],
+    folder: Path,
+    formats: Sequence[str],
+) -> None:
     from .._util.atomic import atomic_write_text
+    from ..reports.write import write_report
 
     paths = []
     if "text" in formats:
-        atomic_write_text(folder / _TEXT_FILE, "\n".join(lines) + "\n")
-        paths.append(folder / _TEXT_FILE)
-    others = [name for name in formats if name != "text"]
-    if others:
-        from ..reports.write import write_report
-
+        paths = [folder / _TEXT_FILE]
+        atomic_write_text(paths[0], "\n".join(lines) + "\n")
+    if others := [name for name in formats if name != "text"]:
         paths += write_report(results, conclusions, folder, others)
     for path in paths:
         tell(f"wrote {path}")
@@ -123,9 +132,12 @@ def _write(results, conclusions, lines, folder, formats) -> None:  # type: ignor
 
 def _formats(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    from ..reports.write import report_formats
+
+    known = [*report_formats(), "text"]
     for name in found:
-        if name not in _FORMATS:
-            raise argparse.ArgumentTypeError(f"expected {', '.join(_FORMATS)}, got {name!r}")
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(known)}, got {name!r}")
     return found
 
 

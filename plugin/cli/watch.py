@@ -12,18 +12,16 @@ from types import FrameType
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from ..config.parsers import report_formats
-from ..config.parsers import run_id as read_run_id
-from ..config.tracking_uri import check_tracking, tracking_uri
+from ..config.parsers import number
+from ..config.tracking_uri import check_tracking
 from ..watch.scan import PATTERNS
-from .arguments import add_tolerance_and_alpha
+from .arguments import Commands, add_command, add_option, add_options
 
 _DEFAULT_ARGUMENTS = ("--pyargs", "ckptbench.benchmarks")
 # Options of the plugin that are the watch's own to give.
 _OURS = ("checkpoint", "run-id", "results-dir", "report", "mlflow")
 _PYTEST = "--pytest-argument"
 _EXAMPLES = """\
-examples:
   ckptbench watch runs/x --report html -- benchmarks --limit=200
   ckptbench watch runs/x --once --order newest-first -- benchmarks -k real
   ckptbench watch runs/x --stop-early --idle 7200 -- benchmarks; test $? -eq 3 && touch runs/x/STOP
@@ -31,83 +29,67 @@ examples:
 exit status:
   0    ended after --once or --idle; every checkpoint evaluated is complete and passed its gate
   1    a checkpoint failed its gate, is incomplete, or could not be evaluated
-  2    what was given cannot be used
+  2    an argument cannot be used
   3    with --stop-early: training can stop
   130  ended by SIGINT; 143 by SIGTERM: what was evaluated is in the run's folder
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(commands: Commands) -> None:
     """Add the command and its options."""
-    watch = commands.add_parser(
+    watch = add_command(
+        commands,
         "watch",
+        run,
+        "Watch the folder that a trainer saves checkpoints in, evaluate each checkpoint once it is "
+        "complete, and keep all of them in one run, whatever the trainer deletes later.",
         usage="ckptbench watch DIR [options] [-- PYTEST-ARGUMENT ...]",
         help="evaluate a training run's checkpoints as they are completed",
-        description="Watch a folder that a trainer saves checkpoints in, evaluate each one when "
-        "it is complete, and keep one run of all of them, whatever the trainer deletes later.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
     watch.add_argument("folder", type=Path, metavar="DIR", help="folder of the checkpoints")
+    add_option(watch, "run-id", help="name of the run (default: watch- and the name of DIR)")
+    add_option(watch, "report", help="formats of a report to rewrite after each checkpoint")
+    watch.add_argument(
+        "--once", action="store_true", help="evaluate the checkpoints that are there, then exit"
+    )
+    watch.add_argument(
+        "--idle", type=_seconds, metavar="SECONDS", help="exit when nothing is new for this long"
+    )
+    watch.add_argument(
+        "--stop-early",
+        action="store_true",
+        help="exit with status 3 when the early-stopping rule says that training can stop",
+    )
     watch.add_argument(
         "--pattern",
         action="append",
         metavar="P",
-        help=f"names of checkpoints, may be repeated (default: {', '.join(PATTERNS)})",
+        help=f"names of checkpoints; may be repeated (default: {', '.join(PATTERNS)})",
     )
     watch.add_argument(
         "--order",
         choices=("oldest-first", "newest-first"),
         default="oldest-first",
-        help="which of several is evaluated first (default oldest-first)",
+        help="which of several checkpoints is evaluated first (default oldest-first)",
     )
     watch.add_argument(
         "--settle",
         type=_seconds,
         default=10.0,
         metavar="SECONDS",
-        help="how long a checkpoint's files must not change (default 10)",
+        help="a checkpoint is complete once its files have not changed for this long (default 10)",
     )
-    watch.add_argument(
-        "--idle", type=_seconds, metavar="SECONDS", help="end when nothing is new for so long"
-    )
-    watch.add_argument(
-        "--once", action="store_true", help="evaluate what is there, wait for nothing, and end"
-    )
-    watch.add_argument(
-        "--stop-early",
-        action="store_true",
-        help="end with exit status 3 when the early-stopping rule says that training can stop",
-    )
-    watch.add_argument(
-        "--run-id", type=read_run_id, metavar="ID", help="default: watch- and the folder's name"
-    )
-    watch.add_argument(
-        "--results-dir",
-        type=Path,
-        default=Path("results"),
-        metavar="DIR",
-        help="where runs leave their folders (default results)",
-    )
-    watch.add_argument(
-        "--report",
-        type=report_formats,
-        default=(),
-        metavar="FORMAT[,...]",
-        help="rewrite this report after each checkpoint: html, md",
-    )
-    watch.add_argument(
-        "--mlflow", type=tracking_uri, metavar="URI|env", help="send the run there, too"
-    )
-    add_tolerance_and_alpha(watch)
+    add_options(watch, "results-dir")
+    add_option(watch, "mlflow", help="send the run to this MLflow server as well")
+    add_options(watch, "tolerance", "alpha")
     watch.add_argument(_PYTEST, action="append", default=[], help=argparse.SUPPRESS)
-    watch.set_defaults(run=run)
 
 
 def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
-    """`watch`'s command line with what stands after `--` as values of a hidden option.
+    """The command line of `watch` with the arguments after `--` as values of a hidden option.
 
-    argparse would take them for positional arguments that came too late.
+    argparse would take them for surplus positional arguments.
     """
     given = list(argv)
     if given[:1] != ["watch"] or "--" not in given:
@@ -122,9 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         See the epilog.
     """
-    from ..watch.watcher import Plan, Watcher
+    from ..reports.write import check_formats
+    from ..watch.watcher import Watcher, WatchSettings
 
     _check(arguments.pytest_argument)
+    check_formats(arguments.report)
     check_tracking(arguments.mlflow or "")
     patterns = tuple(arguments.pattern or PATTERNS)
     for pattern in patterns:
@@ -134,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     folder: Path = arguments.folder
     name = arguments.run_id or f"watch-{folder.absolute().name}"
-    plan = Plan(
+    settings = WatchSettings(
         folder=folder,
         run=arguments.results_dir.absolute() / name,
         arguments=tuple(arguments.pytest_argument) or _DEFAULT_ARGUMENTS,
@@ -152,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     stop = threading.Event()
     with _signals(stop) as received:
-        watcher = Watcher(plan, stop, _say)
+        watcher = Watcher(settings, stop, _say)
         absent = "" if folder.is_dir() else " (which is not there yet)"
         _say(f"watching {folder}{absent}, results in {arguments.results_dir / name}")
         status = 1
@@ -170,23 +154,23 @@ def _check(arguments: Sequence[str]) -> None:
                 if option == "checkpoint"
                 else f"give --{option} to the watch, before --"
             )
-            raise CkptbenchError(f"{argument} stands after --", where="watch", remedy=remedy)
+            raise CkptbenchError(f"{argument} after --", where="watch", remedy=remedy)
 
 
 @contextmanager
 def _signals(stop: threading.Event) -> Iterator[list[int]]:
-    """The first SIGINT or SIGTERM asks for an orderly end, a second one ends at once."""
+    """The first SIGINT or SIGTERM requests an orderly end, a second one ends at once."""
     received: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)
         stop.set()
         if len(received) > 1:
             raise KeyboardInterrupt
 
     for each in (signal.SIGINT, signal.SIGTERM):
-        before[each] = signal.signal(each, asked)
+        before[each] = signal.signal(each, handle)
     try:
         yield received
     finally:
@@ -199,10 +183,4 @@ def _say(line: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds, such as 30, got {text!r}")
-    return seconds
+    return number(text, "seconds, such as 30", lambda found: 0 <= found < float("inf"))

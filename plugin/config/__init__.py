@@ -1,1 +1,1 @@
-"""What the user asked for: the table of options, their parsers, `--eval-config`."""
+"""What the user requested: the table of options, their parsers, `--eval-config`."""

@@ -1,14 +1,13 @@
-"""A folder with several datasets in it: which file is which benchmark's.
+"""Which file in a folder of datasets is which benchmark's.
 
-A dataset is a folder or a file with its name, in letters of either case. In a folder, the split
-`test` is taken; `test_eval`, which is the same problems with their tests, comes before it.
+A dataset is a folder or a file with its name, in upper or lower case. In a folder, the split `test`
+is taken; `test_eval`, which is the same problems with their tests, comes before it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
@@ -20,7 +19,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "mbpp": ("mbpp",),
     "codecontests": ("codecontests", "code_contests"),
 }
-"""What a benchmark's dataset may be called; `-` and `_` are the same."""
+"""Names of each benchmark's dataset; `-` and `_` are the same."""
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet", ".csv", ".tsv")
 _INSIDE = ("processed", "", "data", "raw")
@@ -28,33 +27,20 @@ _STEMS = ("test_eval", "test")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
-@dataclass(frozen=True, slots=True)
-class DataFolder:
-    """What was found in a folder.
-
-    Attributes:
-        files: the file of each benchmark that has one.
-        missing: names of the benchmarks that have none, in the order they were asked for.
-    """
-
-    files: Mapping[str, Path]
-    missing: tuple[str, ...]
-
-
 def find_data(
     folder: Path, benchmarks: Iterable[str] = tuple(NAMES), *, any_of_them: bool = True
-) -> DataFolder:
-    """The files of benchmarks in a folder of datasets.
+) -> dict[str, Path]:
+    """The file of each benchmark that a folder of datasets has one for.
 
     Args:
-        any_of_them: whether the folder must hold at least one.
+        any_of_them: whether the folder must have at least one.
 
     Raises:
-        CkptbenchError: it is no folder, holds none of them, or several files could be one.
+        CkptbenchError: it is not a folder, has none of them, or several files could be one.
     """
     if not folder.is_dir():
         raise CkptbenchError(
-            "is no folder" if folder.exists() else "there is no such folder",
+            "is not a folder" if folder.exists() else "there is no such folder",
             where=str(folder),
             remedy="Give a folder with a folder or a file for each dataset.",
         )
@@ -62,31 +48,27 @@ def find_data(
     found = {name: _file_of(folder, name) for name in wanted}
     files = {name: file for name, file in found.items() if file is not None}
     if any_of_them and not files:
-        names = ", ".join(wanted)
         raise CkptbenchError(
-            f"holds no dataset of {names}",
+            f"has no dataset of {', '.join(wanted)}",
             where=str(folder),
-            remedy=f"Each stands in a folder or file of its name, such as "
+            remedy=f"Each is in a folder or file of its name, such as "
             f"{wanted[0]}/processed/test.jsonl or {wanted[0]}.jsonl.",
         )
-    return DataFolder(files, tuple(name for name in wanted if name not in files))
+    return files
 
 
 def _file_of(folder: Path, benchmark: str) -> Path | None:
     names = NAMES[benchmark]
     entries = sorted(folder.iterdir())
-    for entry in entries:
-        if entry.is_dir() and _plain(entry.name) in names:
-            for part in _INSIDE:
-                file = _split_in(entry / part if part else entry, names, benchmark)
-                if file is not None:
-                    return file
-    files = [e for e in entries if e.is_file() and _plain(_stem(e)) in names]
-    return _one(files, benchmark)
+    folders = [entry for entry in entries if entry.is_dir() and _plain(entry.name) in names]
+    for part in (entry / inside for entry in folders for inside in _INSIDE):
+        if file := _split_in(part, names, benchmark):
+            return file
+    return _one([e for e in entries if e.is_file() and _plain(_stem(e)) in names], benchmark)
 
 
 def _split_in(folder: Path, names: tuple[str, ...], benchmark: str) -> Path | None:
-    """The file of the split that is asked, or the only one with data."""
+    """The file of the test split, or the only one with data."""
     if not folder.is_dir():
         return None
     files = [e for e in sorted(folder.iterdir()) if e.is_file() and _stem(e)]
@@ -99,7 +81,7 @@ def _split_in(folder: Path, names: tuple[str, ...], benchmark: str) -> Path | No
 
 
 def _one(files: list[Path], benchmark: str) -> Path | None:
-    """The only file, or the first by ending of those that differ in nothing else."""
+    """The only file, or the first by ending of several that differ in their ending only."""
     if not files:
         return None
     if len({_plain(_stem(file)) for file in files}) > 1 or any(
@@ -114,7 +96,7 @@ def _one(files: list[Path], benchmark: str) -> Path | None:
 
 
 def _ending(file: Path) -> str:
-    """The ending by which a file is read; empty for one that holds no data."""
+    """The ending that says how a file is read; empty for a file without data."""
     name = file.name.lower()
     return max((e for e in _ENDINGS if name.endswith(e)), key=len, default="")
 

@@ -1,15 +1,25 @@
-"""What a configuration file comes to: which benchmarks and tasks run, with which settings.
+"""Which benchmarks and tasks run with which settings: command line, then file, then defaults.
 
-These are plain values, so that options can hold them without loading pydantic.
+These are plain values, so that options can hold a configuration file without loading pydantic.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from .._util.errors import CkptbenchError, nearest
+from ..scores.metric import _spellings
+
+if TYPE_CHECKING:
+    pass
+
+COMMAND_LINE = "command line"
 # The benchmarks that come with the suite: in a configuration file their names mean them, and not
 # tasks of lm-eval.
 SHIPPED = ("real", "lambada", "humaneval", "mbpp", "codecontests", "problems")
+"""Names of the benchmarks of the suite."""
 _SECTIONS = ("benchmarks", "tasks")
 # Without a priority of its own, a task runs after those that have one.
 NO_PRIORITY = 1_000_000
@@ -17,33 +27,22 @@ NO_PRIORITY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """How one entry is asked; None where the file says nothing.
+    """What a configuration file says of one entry.
 
     Attributes:
-        entry: where in the file it stands, such as `tasks.gsm8k`.
+        entry: its key in the file, such as `tasks.gsm8k`.
         names: benchmarks of the suite or lm-eval tasks that it means.
-        limit: samples at most, or a share below 1 of them.
-        has_limit: whether the file says how many; `limit` None then asks all.
-        batch_size: rows of a batch at most; 0 lets the engine choose.
-        timeout_s: seconds after which nothing more is asked.
+        values: what the file decides, by the names that `Effective` has.
     """
 
     entry: str
     names: tuple[str, ...]
-    num_fewshot: int | None = None
-    batch_size: int | None = None
-    limit: int | float | None = None
-    has_limit: bool = False
-    description: str = ""
-    metrics: tuple[str, ...] | None = None
-    output_path: str = ""
-    log_samples: bool = False
-    priority: int = NO_PRIORITY
-    timeout_s: float | None = None
-    apply_chat_template: bool | str | None = None
-    system_instruction: str | None = None
-    fewshot_as_multiturn: bool | None = None
-    gen_kwargs: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def priority(self) -> int:
+        """Small numbers run first."""
+        return int(self.values.get("priority", NO_PRIORITY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Listed:
     """A line of `--list-benchmarks`.
 
     Attributes:
-        tasks: what it asks; its own name for a benchmark of the suite.
+        tasks: what it runs; its own name for a benchmark of the suite.
     """
 
     name: str
@@ -83,7 +82,24 @@ class EvalPlan:
         return next((each for each in self.settings if name in each.names), None)
 
     def asked_by(self, benchmark: Listed) -> frozenset[str]:
-        """Names of what a listed benchmark asks, as far as it runs."""
+        """Names of what a listed benchmark runs."""
         entries = {f"{section}.{task}" for task in benchmark.tasks for section in _SECTIONS}
         running = [each for each in self.settings if benchmark.enabled and each.entry in entries]
         return frozenset(name for each in running for name in each.names)
+
+
+def check_wanted(metrics: Iterable[str], wanted: Iterable[str], where: str) -> None:
+    """Refuse wanted metrics that no benchmark of an entry has.
+
+    Raises:
+        CkptbenchError: naming them.
+    """
+    known = list(dict.fromkeys(metrics))
+    spellings = {spelling for metric in known for spelling in _spellings(metric)}
+    wrong = [name for name in wanted if name not in spellings]
+    if wrong:
+        raise CkptbenchError(
+            f"no metric {', '.join(map(repr, wrong))}{nearest(wrong[0], sorted(spellings))}",
+            where=where,
+            remedy=f"metrics: {'; '.join(known)}",
+        )

@@ -1,30 +1,208 @@
-"""From a JSON, YAML or TOML file to an `EvalPlan`. Every mistake in it is told at once."""
+"""From a JSON, YAML or TOML file to an `EvalPlan`. All mistakes in it are reported at once.
+
+pydantic reads it: unknown keys and wrong types are errors.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    Tag,
+    ValidationError,
+)
 
 from .._util.errors import CkptbenchError, nearest
-from .eval_config import NO_PRIORITY, EvalPlan, Listed, TaskSettings
-from .eval_config_model import BenchmarkEntry, EvalConfig, TaskEntry
+from .eval_config import EvalPlan, Listed, TaskSettings
+from .key_values import checked_gen_kwargs
 
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
+
+
+def _one(what: str, fits: Callable[[Any], bool]) -> PlainValidator:
+    """Checks a value that may be null or have one of several forms; one line names them all."""
+
+    def check(value: Any) -> Any:
+        if value is not None and not fits(value):
+            raise ValueError(what)
+        return value
+
+    return PlainValidator(check)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and _positive(value)
+
+
+def _texts(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return bool(texts) and all(isinstance(text, str) and text for text in texts)
+
+
+def _gen_kwargs(value: Any) -> str | None:
+    """Generation settings in the form that options have them in: as JSON."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError('an object such as {"temperature": 0.6, "do_sample": true}')
+    try:
+        return checked_gen_kwargs(value)
+    except argparse.ArgumentTypeError as error:
+        raise ValueError(f"settings that are obeyed ({error})") from None
+
+
+def _form(value: Any) -> str | None:
+    if isinstance(value, list):
+        return "list"
+    return "object" if isinstance(value, dict) else None
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BenchmarkEntry(_Strict):
+    """A benchmark of the suite, or a name for several tasks.
+
+    Attributes:
+        enabled: whether it runs.
+        description: for people.
+        tasks: entries of `tasks`, benchmarks of the suite, or names of lm-eval tasks; empty for a
+            benchmark of the suite itself.
+    """
+
+    enabled: StrictBool = True
+    description: StrictStr = ""
+    tasks: list[StrictStr] = Field(default_factory=list)
+
+
+class TaskEntry(_Strict):
+    """Settings of a task, or of several that share them; see `docs/configuration.md`.
+
+    Attributes:
+        enabled: whether it runs.
+        tasks: names of lm-eval tasks, groups or tags; without them, the entry's own name.
+        limit: null takes all samples, so it is not the same as no limit in the file.
+        description: for people.
+        timeout: in seconds.
+    """
+
+    enabled: StrictBool = True
+    tasks: Annotated[list[str] | str | None, _one("a name, or a list of names", _texts)] = None
+    num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
+    batch_size: Annotated[
+        int | Literal["auto"] | None,
+        _one(
+            "a whole number of at least 1, or 'auto'",
+            lambda value: value == "auto" or _count(value),
+        ),
+    ] = None
+    limit: Annotated[
+        int | float | None,
+        _one(
+            "a number of samples such as 200, a share between 0 and 1 such as 0.2, or null",
+            lambda value: _count(value) or (_positive(value) and value < 1),
+        ),
+    ] = None
+    description: StrictStr = ""
+    metrics: list[StrictStr] | None = None
+    output_path: StrictStr | None = None
+    log_samples: StrictBool = False
+    priority: StrictInt | None = None
+    timeout: Annotated[float | None, _one("a number of seconds above 0", _positive)] = None
+    apply_chat_template: Annotated[
+        bool | str | None,
+        _one(
+            "true, false, or the name of a chat template",
+            lambda value: isinstance(value, bool) or (isinstance(value, str) and value != ""),
+        ),
+    ] = None
+    system_instruction: StrictStr | None = None
+    fewshot_as_multiturn: StrictBool | None = None
+    gen_kwargs: Annotated[str | None, PlainValidator(_gen_kwargs)] = None
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """What the entry of this name means."""
+        return (self.tasks,) if isinstance(self.tasks, str) else tuple(self.tasks or [name])
+
+    def values(self) -> dict[str, Any]:
+        """The settings that the file decides, as `eval_config.Effective` names them."""
+        found = {name: getattr(self, name) for name in type(self).model_fields}
+        given = self.model_fields_set - {"enabled", "tasks", "description"}
+        found = {k: v for k, v in found.items() if k in given and (v is not None or k == "limit")}
+        if found.get("batch_size") == "auto":
+            found["batch_size"] = 0
+        if "metrics" in found:
+            found["metrics"] = tuple(found["metrics"])
+        if "timeout" in found:
+            found["timeout_s"] = found.pop("timeout")
+        return found
+
+
+class EvalConfig(_Strict):
+    """The whole file.
+
+    Attributes:
+        benchmarks: by name, or a list of the names that run; without it, every task runs.
+        tasks: by name.
+    """
+
+    benchmarks: (
+        Annotated[
+            Annotated[dict[StrictStr, BenchmarkEntry], Tag("object")]
+            | Annotated[list[StrictStr], Tag("list")],
+            Discriminator(_form),
+        ]
+        | None
+    ) = None
+    tasks: dict[StrictStr, TaskEntry] = Field(default_factory=dict)
 
 
 def read(path: Path) -> EvalPlan:
     """Read and check a configuration file.
 
     Raises:
-        CkptbenchError: it cannot be read, or holds mistakes: each with its place and, for a key
+        CkptbenchError: it cannot be read, or has mistakes: each with its key and, for a key
             that is not known, the nearest that is.
     """
-    return plan(_validated(_parsed(path), path), path)
+    value, duplicates = _load(path)
+    if duplicates:
+        raise CkptbenchError(f"duplicate keys: {', '.join(duplicates)}", where=str(path))
+    if not isinstance(value, dict):
+        raise CkptbenchError(
+            f"expected an object with `benchmarks` and `tasks`, got {type(value).__name__}",
+            where=str(path),
+        )
+    try:
+        return plan(EvalConfig.model_validate(value), path)
+    except ValidationError as error:
+        mistakes = list(dict.fromkeys(_mistakes(error)))
+    count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+    raise CkptbenchError("\n  ".join([f"{count}:", *mistakes]), where=str(path))
 
 
-def _parsed(path: Path) -> Any:
+def _load(path: Path) -> tuple[Any, list[str]]:
+    """The file's content, and the keys that one of its objects has twice.
+
+    Raises:
+        CkptbenchError: it cannot be read or parsed.
+    """
     where = str(path)
     if path.suffix not in SUFFIXES:
         raise CkptbenchError(
@@ -40,35 +218,25 @@ def _parsed(path: Path) -> Any:
         raise CkptbenchError(f"cannot be read: {error}", where=where) from None
     if path.suffix == ".json":
         return _json(text, where)
-    return _toml(text, where) if path.suffix == ".toml" else _yaml(text, where)
+    return (_toml(text, where), []) if path.suffix == ".toml" else _yaml(text, where)
 
 
-def _json(text: str, where: str) -> Any:
-    twice: list[str] = []
+def _json(text: str, where: str) -> tuple[Any, list[str]]:
+    duplicates: list[str] = []
 
     def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice.extend(_repeated([name for name, _ in pairs]))
+        duplicates.extend(_duplicates([name for name, _ in pairs]))
         return dict(pairs)
 
     try:
-        value = json.loads(text, object_pairs_hook=whole)
+        return json.loads(text, object_pairs_hook=whole), duplicates
     except json.JSONDecodeError as error:
         before = text[: error.pos].rstrip()
-        hint = "take away the comma before it" if before.endswith(",") else ""
-        raise CkptbenchError(
-            f"no JSON: {error.msg}", where=f"{where}:{error.lineno}:{error.colno}", remedy=hint
-        ) from None
-    _refuse_repeated(twice, where)
-    return value
-
-
-def _repeated(names: list[str]) -> list[str]:
-    return sorted({name for name in names if names.count(name) > 1})
-
-
-def _refuse_repeated(twice: list[str], where: str) -> None:
-    if twice:
-        raise CkptbenchError(f"a key stands twice in one place: {', '.join(twice)}", where=where)
+        # Python 3.13 says so itself, and points at the comma instead of behind it.
+        trailing = before.endswith(",") or "trailing comma" in error.msg
+        hint = "remove the comma before it" if trailing else ""
+        where = f"{where}:{error.lineno}:{error.colno}"
+        raise CkptbenchError(f"not valid JSON: {error.msg}", where=where, remedy=hint) from None
 
 
 def _toml(text: str, where: str) -> Any:
@@ -77,73 +245,37 @@ def _toml(text: str, where: str) -> Any:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CkptbenchError(f"no TOML: {error}", where=where) from None
+        raise CkptbenchError(f"not valid TOML: {error}", where=where) from None
 
 
-def _yaml(text: str, where: str) -> Any:
+def _yaml(text: str, where: str) -> tuple[Any, list[str]]:
     try:
         import yaml
     except ImportError:
         raise CkptbenchError(
             "a YAML file needs PyYAML", where=where, remedy="pip install pyyaml, or write JSON"
         ) from None
+
+    def duplicates(node: Any) -> list[str]:
+        # yaml.safe_load itself takes the last of two.
+        if node is None or isinstance(node.value, str):
+            return []
+        pairs = [entry for entry in node.value if isinstance(entry, tuple)]
+        parts = [part for pair in pairs for part in pair] or node.value
+        own = _duplicates([str(key.value) for key, _ in pairs])
+        return own + [name for part in parts for name in duplicates(part)]
+
     try:
-        _refuse_repeated(_repeated_in(yaml.compose(text, Loader=yaml.SafeLoader)), where)
-        return yaml.safe_load(text)
+        return yaml.safe_load(text), duplicates(yaml.compose(text, Loader=yaml.SafeLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        where += f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
-        raise CkptbenchError(f"no YAML: {problem}", where=f"{where}{place}") from None
+        raise CkptbenchError(f"not valid YAML: {problem}", where=where) from None
 
 
-def _repeated_in(node: Any) -> list[str]:
-    """Keys that stand twice in one mapping of a YAML document, of which YAML takes the last."""
-    if node is None or isinstance(node.value, str):
-        return []
-    parts = [
-        each for entry in node.value for each in (entry if isinstance(entry, tuple) else [entry])
-    ]
-    keys = [str(entry[0].value) for entry in node.value if isinstance(entry, tuple)]
-    return _repeated(keys) + [name for part in parts for name in _repeated_in(part)]
-
-
-def _validated(value: Any, path: Path) -> EvalConfig:
-    from pydantic import ValidationError
-
-    if not isinstance(value, dict):
-        raise CkptbenchError(
-            f"expected an object with `benchmarks` and `tasks`, got {type(value).__name__}",
-            where=str(path),
-        )
-    try:
-        return EvalConfig.model_validate(value)
-    except ValidationError as error:
-        told = list(dict.fromkeys(_told(error.errors(include_url=False))))
-        count = "1 mistake" if len(told) == 1 else f"{len(told)} mistakes"
-        lines = "".join(f"\n  {line}" for line in told)
-        raise CkptbenchError(f"{count}:{lines}", where=str(path)) from None
-
-
-def _told(errors: Any) -> Iterator[str]:
-    """One line a mistake: the place, what was expected and what stands there."""
-    for error in errors:
-        # The two forms of `benchmarks` have names in pydantic's places, which no file has.
-        section, *rest = error["loc"]
-        if section == "benchmarks" and rest and rest[0] in ("object", "list"):
-            rest = rest[1:]
-        parts = [section, *rest]
-        place = ".".join(str(part) for part in parts)
-        if error["type"] == "extra_forbidden":
-            known = _known(parts)
-            near = nearest(str(parts[-1]), known)
-            yield f"{place}: unknown key{near or ', known are ' + ', '.join(known)}"
-            continue
-        expected = _EXPECTED.get(error["type"]) or str(error["msg"])
-        expected = expected.removeprefix("Value error, ").removeprefix("Input should be ")
-        shown = json.dumps(error.get("input"), ensure_ascii=False, default=str)
-        shown = shown if len(shown) < 60 else f"{shown[:57]}..."
-        yield f"{place}: expected {expected}, got {shown}"
+def _duplicates(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 _EXPECTED = {
@@ -158,10 +290,25 @@ _EXPECTED = {
 }
 
 
-def _known(parts: list[Any]) -> list[str]:
-    if len(parts) == 1:
-        return list(EvalConfig.model_fields)
-    return list((TaskEntry if parts[0] == "tasks" else BenchmarkEntry).model_fields)
+def _mistakes(failed: ValidationError) -> Iterator[str]:
+    """One line a mistake: the key, what was expected and what the file has."""
+    for error in failed.errors(include_url=False):
+        # The two forms of `benchmarks` have names in pydantic's paths, which no file has.
+        section, *rest = error["loc"]
+        if section == "benchmarks" and rest and rest[0] in ("object", "list"):
+            rest = rest[1:]
+        key = ".".join(map(str, (section, *rest)))
+        if error["type"] == "extra_forbidden":
+            entry = TaskEntry if section == "tasks" else BenchmarkEntry
+            known = list((entry if rest else EvalConfig).model_fields)
+            near = nearest(str((section, *rest)[-1]), known)
+            yield f"{key}: unknown key{near or ', known are ' + ', '.join(known)}"
+            continue
+        expected = _EXPECTED.get(error["type"]) or str(error["msg"])
+        expected = expected.removeprefix("Value error, ").removeprefix("Input should be ")
+        shown = json.dumps(error.get("input"), ensure_ascii=False, default=str)
+        shown = shown if len(shown) < 60 else f"{shown[:57]}..."
+        yield f"{key}: expected {expected}, got {shown}"
 
 
 def plan(config: EvalConfig, path: Path) -> EvalPlan:
@@ -172,9 +319,12 @@ def plan(config: EvalConfig, path: Path) -> EvalPlan:
     """
     entries = config.tasks
     if config.benchmarks is None:
-        listed = tuple(_listed_task(name, entry) for name, entry in entries.items())
+        listed = tuple(
+            Listed(name, entry.enabled, entry.names(name), entry.description)
+            for name, entry in entries.items()
+        )
         running = [name for name, entry in entries.items() if entry.enabled]
-        return _whole(path, running, entries, listed, ())
+        return _plan(path, running, entries, listed, ())
     named = (
         {name: BenchmarkEntry() for name in config.benchmarks}
         if isinstance(config.benchmarks, list)
@@ -184,20 +334,15 @@ def plan(config: EvalConfig, path: Path) -> EvalPlan:
         Listed(name, entry.enabled, tuple(entry.tasks) or (name,), entry.description)
         for name, entry in named.items()
     )
-    asked = [task for each in listed if each.enabled for task in each.tasks]
-    enabled = [name for name in asked if name not in entries or entries[name].enabled]
-    running = list(dict.fromkeys(enabled))
+    wanted = [task for each in listed if each.enabled for task in each.tasks]
+    enabled = [name for name in wanted if name not in entries or entries[name].enabled]
     mentioned = {task for each in listed for task in each.tasks}
     left = [name for name in entries if name not in mentioned]
     notes = (f"{path}: no benchmark names the tasks {', '.join(left)}",) if left else ()
-    return _whole(path, running, entries, listed, notes)
+    return _plan(path, list(dict.fromkeys(enabled)), entries, listed, notes)
 
 
-def _listed_task(name: str, entry: TaskEntry) -> Listed:
-    return Listed(name, entry.enabled, _names(name, entry), entry.description)
-
-
-def _whole(
+def _plan(
     path: Path,
     running: list[str],
     entries: Mapping[str, TaskEntry],
@@ -214,7 +359,7 @@ def _whole(
                     f"{owner[name]} and {each.entry} both ask {name}", where=str(path)
                 )
     mentioned = dict.fromkeys([*entries, *(task for each in listed for task in each.tasks)])
-    # Where an entry has other names for what it asks, its own name is none of a task.
+    # An entry with a list of tasks has a name that is no task's.
     idle = [
         _settings(name, entries.get(name))
         for name in mentioned
@@ -223,30 +368,7 @@ def _whole(
     return EvalPlan(str(path), tuple(settings), listed, notes, tuple(idle))
 
 
-def _names(name: str, entry: TaskEntry) -> tuple[str, ...]:
-    given = [entry.tasks] if isinstance(entry.tasks, str) else entry.tasks
-    return tuple(given or [name])
-
-
 def _settings(name: str, entry: TaskEntry | None) -> TaskSettings:
     if entry is None:
         return TaskSettings(f"benchmarks.{name}", (name,))
-    batch_size = 0 if entry.batch_size == "auto" else entry.batch_size
-    return TaskSettings(
-        entry=f"tasks.{name}",
-        names=_names(name, entry),
-        num_fewshot=entry.num_fewshot,
-        batch_size=batch_size,
-        limit=entry.limit,
-        has_limit="limit" in entry.model_fields_set,
-        description=entry.description,
-        metrics=None if entry.metrics is None else tuple(entry.metrics),
-        output_path=entry.output_path or "",
-        log_samples=entry.log_samples,
-        priority=NO_PRIORITY if entry.priority is None else entry.priority,
-        timeout_s=entry.timeout,
-        apply_chat_template=entry.apply_chat_template,
-        system_instruction=entry.system_instruction,
-        fewshot_as_multiturn=entry.fewshot_as_multiturn,
-        gen_kwargs=entry.gen_kwargs,
-    )
+    return TaskSettings(f"tasks.{name}", entry.names(name), entry.values())

@@ -1,20 +1,185 @@
-"""Reads `KEY=VALUE,KEY=VALUE` and JSON objects, as lm-eval's command line does."""
+"""Options that take `KEY=VALUE,KEY=VALUE` or a JSON object, as on lm-eval's command line.
+
+`--gen-kwargs` and `--model-args` mean what they mean in lm-eval. What the engines here do not do is
+refused by name: an answer that ignored a setting would be of another measurement.
+"""
 
 from __future__ import annotations
 
 import argparse
 import ast
 import json
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-_OPENING, _CLOSING = "[({", "])}"
+from .._util.errors import nearest
+
+# --gen-kwargs. lm-eval takes any of these as the number of tokens, the first before the others.
+_TOKENS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+_GENERATION_KEYS = ("temperature", "do_sample", "top_p", "until", *_TOKENS)
+# What other engines know, and the value at which it changes nothing.
+_WITHOUT_EFFECT: Mapping[str, Any] = {
+    "top_k": (0, -1),
+    "min_p": (0,),
+    "typical_p": (1,),
+    "repetition_penalty": (1,),
+    "presence_penalty": (0,),
+    "frequency_penalty": (0,),
+    "length_penalty": (1,),
+    "no_repeat_ngram_size": (0,),
+    "num_beams": (1,),
+    "num_return_sequences": (1,),
+    "penalty_alpha": (0,),
+}
+_INSTEAD: Mapping[str, str] = {
+    "stop": "until",
+    "stop_sequences": "until",
+    "max_length": "max_gen_toks",
+    "seed": "--seed",
+    "n": "the task's repeats",
+}
+
+# --model-args: only what no option of ours covers.
+_MODEL_KEYS = ("revision", "attn_implementation", "trust_remote_code")
+_ATTENTIONS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
+_OPTIONS: Mapping[str, str] = {
+    "pretrained": "--checkpoint=SPEC",
+    "model": "--checkpoint=SPEC",
+    "base_url": "--checkpoint=http://...",
+    "peft": "--checkpoint=BASE+adapter=DIR",
+    "tokenizer": "--tokenizer=DIR",
+    "dtype": "--dtype",
+    "torch_dtype": "--dtype",
+    "device": "--device",
+    "device_map": "--device",
+    "parallelize": "--device",
+    "batch_size": "--batch-size",
+    "max_batch_size": "--batch-size",
+    "max_length": "--seq-len",
+    "max_model_len": "--seq-len",
+    "max_gen_toks": "--gen-kwargs=max_gen_toks=N",
+    "num_concurrent": "--concurrency",
+    "max_retries": "--retries",
+    "timeout": "--request-timeout",
+}
+
+
+def gen_kwargs(text: str) -> str:
+    """Generation settings as canonical JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: naming the key that is wrong, and the nearest known one.
+    """
+    example = "KEY=VALUE[,KEY=VALUE...] such as temperature=0.6,do_sample=true, or a JSON object"
+    return checked_gen_kwargs(key_values(text, example))
+
+
+def checked_gen_kwargs(found: Mapping[str, Any]) -> str:
+    """Generation settings as canonical JSON, once every one of them is known to be obeyed.
+
+    Raises:
+        argparse.ArgumentTypeError: naming the key that is wrong, and the nearest known one.
+    """
+    kept = {
+        key: value
+        for key, value in found.items()
+        if not (_is_number(value) and value in _WITHOUT_EFFECT.get(key, ()))
+    }
+    for key, value in kept.items():
+        if key not in _GENERATION_KEYS:
+            raise _unknown(key)
+        expected, fits = _FORMS.get(key, _FORMS["max_gen_toks"])
+        if not fits(value):
+            raise argparse.ArgumentTypeError(f"expected {expected} for {key}, got {value!r}")
+    if kept.get("do_sample") is False and kept.get("temperature"):
+        raise argparse.ArgumentTypeError(
+            f"do_sample=false draws nothing, so temperature={kept['temperature']} would have no "
+            "effect; leave one of them out"
+        )
+    return json.dumps(kept, sort_keys=True, ensure_ascii=False) if kept else ""
+
+
+def _unknown(key: str) -> argparse.ArgumentTypeError:
+    if key in _WITHOUT_EFFECT:
+        return argparse.ArgumentTypeError(
+            f"{key} is not supported by the engines here; leave it out, or give the value at which "
+            f"it has no effect ({_WITHOUT_EFFECT[key][0]})"
+        )
+    if key in _INSTEAD:
+        return argparse.ArgumentTypeError(f"unknown key {key!r}; it is {_INSTEAD[key]} here")
+    return argparse.ArgumentTypeError(
+        f"unknown key {key!r}{nearest(key, _GENERATION_KEYS)}; known are "
+        f"{', '.join(_GENERATION_KEYS)}"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_texts(value: Any) -> bool:
+    texts = value if isinstance(value, list | tuple) else [value]
+    return all(isinstance(text, str) and text for text in texts)
+
+
+_FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "temperature": ("a number of at least 0", lambda value: _is_number(value) and value >= 0),
+    "do_sample": ("true or false", lambda value: isinstance(value, bool)),
+    "top_p": ("a number above 0 and at most 1", lambda v: _is_number(v) and 0 < v <= 1),
+    "until": ("a text, or a list of texts", _is_texts),
+    "max_gen_toks": (
+        "a whole number of at least 1",
+        lambda value: _is_number(value) and value >= 1 and value == int(value),
+    ),
+}
+
+
+def model_args(text: str) -> dict[str, str]:
+    """How checkpoints are loaded; arguments that say what holds anyway are left out.
+
+    Raises:
+        argparse.ArgumentTypeError: naming the key, and the option that covers it.
+    """
+    example = "KEY=VALUE[,KEY=VALUE...] such as revision=main,attn_implementation=eager"
+    found = key_values(text, example, texts=_MODEL_KEYS[:2])
+    for key, value in found.items():
+        if key in _OPTIONS:
+            raise argparse.ArgumentTypeError(f"{key} has an option of its own: {_OPTIONS[key]}")
+        if key not in _MODEL_KEYS:
+            raise argparse.ArgumentTypeError(
+                f"unknown key {key!r}{nearest(key, (*_MODEL_KEYS, *_OPTIONS))}; known are "
+                f"{', '.join(_MODEL_KEYS)}"
+            )
+        if key == "trust_remote_code":
+            _refuse_remote_code(value)
+        elif not isinstance(value, str) or not value:
+            raise argparse.ArgumentTypeError(f"expected a name for {key}, got {value!r}")
+    attention = found.get("attn_implementation", _ATTENTIONS[0])
+    if attention not in _ATTENTIONS:
+        raise argparse.ArgumentTypeError(
+            f"expected attn_implementation to be one of {', '.join(_ATTENTIONS)}, got "
+            f"{attention!r}{nearest(str(attention), _ATTENTIONS)}"
+        )
+    return {key: str(value) for key, value in found.items() if key != "trust_remote_code"}
+
+
+def _refuse_remote_code(value: object) -> None:
+    if value is True:
+        raise argparse.ArgumentTypeError(
+            "trust_remote_code=true would run code that comes with the weights, in this process; "
+            "only architectures that transformers has itself are loaded"
+        )
+    if value is not False:
+        raise argparse.ArgumentTypeError(
+            f"expected true or false for trust_remote_code, got {value!r}"
+        )
 
 
 def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, Any]:
     """The values by key.
 
-    Commas inside of brackets and quotes separate nothing. A value is true or false, a number, a
+    Commas inside brackets and quotes separate nothing. A value is true or false, a number, a
     literal of Python such as a list of texts, or else a text; the last of two for one key counts.
 
     Args:
@@ -27,12 +192,11 @@ def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, A
     stripped = text.strip()
     if stripped.startswith("{"):
         try:
-            found = json.loads(stripped)
+            return dict(json.loads(stripped))
         except json.JSONDecodeError as error:
             raise argparse.ArgumentTypeError(
                 f"expected {what}, got JSON that is not valid: {error}"
             ) from None
-        return dict(found)
     entries = [entry.partition("=") for entry in _entries(stripped)]
     if not entries or not all(equals and key.strip() for key, equals, _ in entries):
         raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
@@ -41,16 +205,16 @@ def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, A
 
 
 def _entries(text: str) -> list[str]:
-    """The parts between commas that stand outside of brackets and quotes; none that is empty."""
+    """The parts between commas that stand outside brackets and quotes; none that is empty."""
     parts, quote, depth = [""], "", 0
     for character in text:
         if quote:
             quote = "" if character == quote else quote
         elif character in "\"'":
             quote = character
-        elif character in _OPENING:
+        elif character in "[({":
             depth += 1
-        elif character in _CLOSING:
+        elif character in "])}":
             depth = max(0, depth - 1)
         elif character == "," and not depth:
             parts.append("")
@@ -64,11 +228,9 @@ def _value(text: str) -> Any:
         return text.lower() == "true"
     if text.isdecimal():
         return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+    for read in (float, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text

@@ -1,35 +1,28 @@
-"""A session's options: registered with pytest, read, and checked against each other.
+"""Every option of a session: the one table from which all else about an option follows.
 
-Each is registered as `--ckpt-NAME` with the short `--NAME` beside it, and as the ini setting
-`ckpt_NAME`. The command line wins over the ini file, which wins over the default.
+A new option is a new field. The order is that of `pytest --help`: under each heading, what is used
+most comes first.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from os import getpid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
-
-from .._util.errors import CkptbenchError, nearest
-from .option import Option
-from .option_list import OPTIONS
-from .sections import SECTIONS
-from .short_names import add_with_short_name, names_of
+from . import key_values
+from . import parsers as parse
+from .option import Option, option, switch
+from .tracking_uri import tracking_uri
 
 if TYPE_CHECKING:
     from .eval_config import EvalPlan
-    from .parsers import Header
-
-# Where a value was given that beats every file.
-COMMAND_LINE = "command line"
 
 
+# A row is an option: its value first, then its help. The formatter would give each part a line.
+# fmt: off
+# ruff: noqa: RUF009 (`option` gives what `dataclasses.field` gives)
 @dataclass(frozen=True)
 class Options:
     """The values of all options of a session; a field is `None` where nothing was decided.
@@ -38,73 +31,168 @@ class Options:
         sources: where each value that is no default was given: `command line`, or the ini file.
     """
 
-    checkpoint: tuple[str, ...]
-    checkpoint_pattern: str
-    from_step: int | None
-    steps_per_epoch: int | None
-    model: str
-    header: tuple[Header, ...]
-    tokenizer: Path | None
-    concurrency: int
-    retries: int
-    request_timeout: float
-    baseline: Path | None
-    update_baseline: bool
-    gate: str
-    tolerance: Mapping[str, float]
-    alpha: float
-    must_see: float
-    gate_on: tuple[str, ...]
-    allow_mismatch: tuple[str, ...]
-    seq_len: int | None
-    limit: int | float | None
-    seed: int
-    num_samples: int
-    temperature: float
-    top_p: float
-    max_tokens: int
-    k: Mapping[str, tuple[int, ...]]
-    protocol: Mapping[str, tuple[str, ...]]
-    data_dir: Path | None
-    real_data: Path | None
-    lambada_data: Path | None
-    humaneval_data: Path | None
-    mbpp_data: Path | None
-    codecontests_data: Path | None
-    codecontests_tests: str
-    tasks: tuple[str, ...]
-    include_path: tuple[Path, ...]
-    num_fewshot: int | None
-    apply_chat_template: bool | str
-    system_instruction: str
-    fewshot_as_multiturn: bool | None
-    gen_kwargs: str
-    model_args: Mapping[str, str]
-    device: str
-    dtype: str
-    gpu: int | None
-    max_length: int | None
-    batch_size: int | None
-    batch_tokens: int | None
-    exec_timeout: float
-    exec_memory: int | None
-    exec_libraries: tuple[str, ...]
-    unsafe_exec: bool
-    eval_config: EvalPlan | None
-    list_benchmarks: bool
-    validate_config: bool
-    dry_run: bool
-    run_id: str
-    results_dir: Path
-    report: tuple[str, ...]
-    mlflow: str
-    no_resume: bool
-    noise_floor: int | None
+    checkpoint: tuple[str, ...] = option(parse.checkpoint_spec, (), "SPEC", many="append",
+        heading="checkpoints", remakes_items=True,
+        help="checkpoint to measure: a Hugging Face folder, a .pt or .ckpt file, BASE+adapter=DIR, "
+        "a server's address, demo-mlm, or a quoted pattern such as 'runs/*/checkpoint-*'")
+    checkpoint_pattern: str = option(str, "", "PATTERN", remakes_items=True,
+        help="which checkpoints to measure in a training run's folder given as --checkpoint, such "
+        "as 'checkpoint_epoch_*.pt' (quoted)")
+    from_step: int | None = option(parse.positive_int, None, "N", remakes_items=True,
+        help="skip checkpoints before step N")
+    device: str = option(parse.device, "auto", "DEVICE", remakes_items=True,
+        help=f"device to run on: {parse.DEVICES}")
+    gpu: int | None = option(parse.whole_number, None, "N", remakes_items=True,
+        help="short for --device=cuda:N")
+    dtype: str = option(parse.one_of(*parse.DTYPES), "auto", "|".join(parse.DTYPES),
+        remakes_items=True,
+        help="data type of the weights (default auto: bf16 on CUDA, fp32 on CPU)")
+    seq_len: int | None = option(parse.positive_int_or_auto, None, "N|auto", remakes_items=True,
+        help="sequence length in tokens (default auto: as the checkpoint states)")
+    max_length: int | None = option(parse.positive_int, None, "N", remakes_items=True,
+        help="the same as --seq-len=N")
+    tokenizer: Path | None = option(Path, None, "DIR",
+        help="folder of the tokenizer, if the checkpoint has none or another is to be used; for a "
+        "server, a copy of its model's tokenizer")
+    model_args: Mapping[str, str] = option(key_values.model_args, {}, "KEY=VALUE[,...]",
+        many="merge",
+        help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
+        "attn_implementation=eager|sdpa|flash_attention_2")
+    steps_per_epoch: int | None = option(parse.positive_int, None, "N",
+        help="optimizer steps per epoch, for checkpoints that do not state their epoch")
+
+    limit: int | float | None = option(parse.limit, None, "N|SHARE",
+        heading="benchmarks and data", remakes_items=True,
+        help="run only the first N samples of each benchmark, or this share of them")
+    data_dir: Path | None = option(Path, None, "DIR", remakes_items=True,
+        help="run every dataset found in this folder: mbpp/, lambada.jsonl, ...")
+    tasks: tuple[str, ...] = option(parse.names, (), "TASK[,TASK...]", many="extend",
+        remakes_items=True,
+        help="run these lm-eval tasks, groups or tags: names, patterns, or YAML files")
+    num_fewshot: int | None = option(parse.whole_number, None, "N", remakes_items=True,
+        help="few-shot examples per prompt of an lm-eval task (default: the task's own number)")
+    eval_config: EvalPlan | None = option(Path, None, "FILE", remakes_items=True,
+        help="JSON, YAML or TOML file that selects benchmarks and tasks, with their settings")
+    protocol: Mapping[str, tuple[str, ...]] = option(parse.protocols, {}, "BENCH=NAME[,NAME...]",
+        many="merge", remakes_items=True,
+        help="protocols (prompt formats) of a benchmark; the scores of the first are gated")
+    k: Mapping[str, tuple[int, ...]] = option(parse.ks, {}, "BENCH=K[,K...]", many="merge",
+        remakes_items=True,
+        help="values of k for a benchmark's top-k or pass@k scores, such as real=1,5,10")
+    seed: int = option(parse.whole_number, 0, "N", samples=True, remakes_items=True,
+        help="random seed for sampling, bootstrap and permutation tests")
+    real_data: Path | None = option(Path, None, "FILE", remakes_items=True,
+        help="sample file of Real@K (default: the one that comes with ckptbench)")
+    lambada_data: Path | None = option(Path, None, "FILE", remakes_items=True,
+        help="data file of LAMBADA@1 (default: the one that comes with ckptbench)")
+    humaneval_data: Path | None = option(Path, None, "FILE", remakes_items=True,
+        help="run HumanEval on this file of it, or of HumanEval+")
+    mbpp_data: Path | None = option(Path, None, "FILE", remakes_items=True,
+        help="run MBPP on this file of it, of its sanitized version, or of MBPP+")
+    codecontests_data: Path | None = option(Path, None, "FILE", remakes_items=True,
+        help="run CodeContests on this file of its problems")
+    codecontests_tests: str = option(parse.contest_tests, "sample:10", "public|all|sample:N",
+        remakes_items=True,
+        help="tests of a CodeContests program: the public ones, all, or N drawn at random")
+    include_path: tuple[Path, ...] = option(Path, (), "DIR", many="append", remakes_items=True,
+        help="folder with lm-eval tasks of your own; may be repeated")
+    list_benchmarks: bool = switch(
+        help="list the benchmarks and whether each would run, then exit without running any")
+
+    num_samples: int = option(parse.positive_int, 1, "N", samples=True, remakes_items=True,
+        heading="generation and execution",
+        help="generations per problem for pass@k")
+    temperature: float = option(parse.temperature, 0.0, "T", samples=True, remakes_items=True,
+        help="sampling temperature (default 0: greedy)")
+    top_p: float = option(parse.share, 1.0, "P", samples=True, remakes_items=True,
+        help="nucleus-sampling threshold")
+    max_tokens: int = option(parse.positive_int, 512, "N", samples=True, remakes_items=True,
+        help="maximum new tokens per answer")
+    batch_size: int | None = option(parse.rows, None, "N|auto",
+        help="maximum number of requests in a batch (default auto)")
+    batch_tokens: int | None = option(parse.positive_int_or_auto, None, "N|auto",
+        help="maximum number of tokens in a batch, padding included (default auto)")
+    apply_chat_template: bool | str = option(parse.chat_template, False, "NAME", bare="true",
+        help="apply the checkpoint's chat template to the prompts of lm-eval tasks; NAME selects "
+        "one of several")
+    system_instruction: str = option(parse.text, "", "TEXT",
+        help="system prompt of lm-eval tasks")
+    fewshot_as_multiturn: bool | None = option(parse.true_or_false, None, "true|false", bare="true",
+        help="few-shot examples of lm-eval tasks as turns of the conversation (default: true with "
+        "--apply-chat-template)")
+    gen_kwargs: str = option(key_values.gen_kwargs, "", "KEY=VALUE[,...]",
+        help="generation settings that override those of lm-eval tasks: max_gen_toks, until, "
+        "temperature, top_p, do_sample; or a JSON object")
+    exec_timeout: float = option(parse.exec_timeout, 3.0, "SECONDS", remakes_items=True,
+        help="time limit of a generated program, not counting the wait for a processor (default 3)")
+    exec_memory: int | None = option(parse.exec_memory, None, "SIZE", remakes_items=True,
+        help="memory limit of a generated program, such as 2G (default 512M; 4G for HumanEval+ and "
+        "MBPP+)")
+    exec_libraries: tuple[str, ...] = option(parse.exec_libraries, (), "NAME[,NAME...]",
+        remakes_items=True,
+        help="installed packages that generated programs may import, such as numpy (default none)")
+    unsafe_exec: bool = switch(
+        help="run generated programs even where they cannot be isolated from this machine")
+
+    model: str = option(str, "", "NAME", heading="served models",
+        help="model of a server to measure (default: its only one)")
+    header: tuple[parse.Header, ...] = option(parse.header, (), "'NAME: VALUE'", many="append",
+        secret=True,
+        help="extra HTTP header of requests to a server, never shown or stored; may be repeated")
+    concurrency: int = option(parse.positive_int, 16, "N",
+        help="maximum number of concurrent requests to a server")
+    retries: int = option(parse.whole_number, 6, "N",
+        help="how often a failed request to a server is retried")
+    request_timeout: float = option(parse.seconds, 600.0, "SECONDS",
+        help="time limit of a request to a server (default 600)")
+
+    baseline: Path | None = option(Path, None, "FILE", heading="comparison with a baseline",
+        help="compare with this: a baseline file, bare numbers, lm-eval results, or a run's folder")
+    update_baseline: bool = switch(
+        help="write the scores of this run to the --baseline file, if the run is complete")
+    gate: str = option(parse.one_of(*parse.GATES), "regress", "|".join(parse.GATES),
+        help="what makes the exit status 1: a significant regression (regress), an inconclusive "
+        "drop as well (strict), or no score at all (off); errors always do")
+    tolerance: Mapping[str, float] = option(parse.tolerances, {}, "METRIC=POINTS[,...]",
+        many="merge",
+        help="allowed drop in percentage points, for all metrics or by metric (default 1.0)")
+    alpha: float = option(parse.probability, 0.05, "P",
+        help="significance level")
+    must_see: float = option(parse.percentage_points, 0.05, "POINTS",
+        help="largest minimum detectable effect, in percentage points, at which a comparison may "
+        "conclude `unchanged` (default 5)")
+    gate_on: tuple[str, ...] = option(parse.names, (), "METRIC[,...]", many="extend",
+        help="gate these metrics too, such as real_bits_per_byte or humaneval/pass@5")
+    allow_mismatch: tuple[str, ...] = option(parse.settings_names, (), "SETTING[,...]",
+        many="extend",
+        help="compare with the baseline even if these settings differ, such as "
+        "temperature,max_tokens")
+    noise_floor: int | None = option(parse.positive_int, None, "N",
+        help="after the run, repeat N random samples of each benchmark with another seed and batch "
+        "size, and report how many outcomes flip")
+
+    run_id: str = option(parse.run_id, "", "ID", heading="run and output",
+        help="name of the run; an existing run is continued (default: date, time and process id)")
+    report: tuple[str, ...] = option(parse.report_formats, (), ",".join(parse.REPORT_FORMATS),
+        help="write a report of the run in these formats, into its folder")
+    results_dir: Path = option(Path, Path("results"), "DIR",
+        help="folder that holds the runs' folders")
+    dry_run: bool = switch(
+        help="print which samples of which checkpoint would run, and where the results would be "
+        "written, then exit")
+    no_resume: bool = switch(
+        help="generate all answers anew instead of reusing those of earlier runs")
+    validate_config: bool = switch(
+        help="check the --eval-config file and every name in it, then exit")
+    mlflow: str = option(tracking_uri, "", "URI|env|off",
+        help="send the finished run to this MLflow server; env: the one in MLFLOW_TRACKING_URI "
+        "(default off)")
     sources: Mapping[str, str] = field(default_factory=dict)
+    # fmt: on
 
     @property
     def not_in_data_dir(self) -> tuple[str, ...]:
-        """The benchmarks that `--data-dir` holds no data of, and no option either."""
+        """The benchmarks with data neither in `--data-dir` nor by an option."""
         if self.data_dir is None:
             return ()
         from .data_folder import NAMES
@@ -113,210 +201,33 @@ class Options:
 
     @property
     def is_dry(self) -> bool:
-        """Whether the session only says what it would do."""
+        """Whether the session only prints what it would do."""
         return self.list_benchmarks or self.validate_config or self.dry_run
 
 
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    """What was given on the command line and could not be read."""
-
-    why: str
-
-
-def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    # pytest reads the command line before it knows the conftests. One of them may own the short
-    # name and another opinion of its value, so nothing may be refused before they are loaded.
-    def read_if_possible(text: str) -> Any:
-        try:
-            return parse(text)
-        except argparse.ArgumentTypeError as error:
-            return _Unread(str(error))
-
-    return read_if_possible
+OPTIONS: tuple[Option, ...] = tuple(
+    replace(each.metadata["option"], name=each.name.replace("_", "-"))
+    for each in fields(Options)
+    if "option" in each.metadata
+)
+"""The options in the order of their declaration."""
 
 
-def register(parser: pytest.Parser) -> None:
-    """Declare every option and its ini setting to pytest."""
-    by_name = {option.name: option for option in OPTIONS}
-    for title, names in SECTIONS.items():
-        group = parser.getgroup(f"ckptbench-{title.replace(' ', '-')}", f"ckptbench: {title}")
-        for name in names:
-            _declare(parser, group, by_name[name])
+def headings() -> dict[str, tuple[Option, ...]]:
+    """The options under each heading of `pytest --help`."""
+    found: dict[str, list[Option]] = {}
+    for each in OPTIONS:
+        if each.heading:
+            found[each.heading] = members = []
+        members.append(each)
+    return {title: tuple(members) for title, members in found.items()}
 
 
-def _declare(parser: pytest.Parser, group: Any, option: Option) -> None:
-    attributes: dict[str, Any] = {"dest": option.dest, "default": None, "help": option.help}
-    if option.parse is None:
-        attributes["action"] = "store_true"
-    else:
-        attributes["type"] = _read_later(option.parse)
-        attributes["metavar"] = option.metavar
-        if option.many:
-            attributes["action"] = "append"
-        if option.bare:
-            attributes |= {"nargs": "?", "const": option.parse(option.bare)}
-    add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
-    parser.addini(option.dest, option.help.replace("%%", "%"), type="string", default=None)
+def remaking_options() -> tuple[str, ...]:
+    """Names of the options that decide which items there are, and what they ask."""
+    return tuple(each.name for each in OPTIONS if each.remakes_items)
 
 
-def hint_at_typos(parser: pytest.Parser, arguments: Sequence[str]) -> None:
-    """Let pytest's message about an unknown option name ours that is spelled nearly so."""
-    ours = [name for o in OPTIONS for name in (o.name, f"ckpt-{o.name}")]
-    words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
-    unknown = sorted(words - names_of(parser) - {f"--{name}" for name in ours})
-    hints = {word: nearest(word.removeprefix("--"), ours) for word in unknown}
-    told = [word + hint.replace("'", "'--", 1) for word, hint in hints.items() if hint]
-    if told:
-        parser.extra_info["options of ckptbench"] = ", ".join(told)
-
-
-def _from_ini(config: pytest.Config, option: Option) -> list[Any]:
-    text = config.getini(option.dest)
-    if not text:
-        return []
-    where = f"{config.inipath or 'ini file'}: {option.dest}"
-    if option.parse is None:
-        if text.lower() not in ("true", "false"):
-            raise CkptbenchError(f"expected true or false, got {text!r}", where=where)
-        return [text.lower() == "true"]
-    lines = text.splitlines() if option.many else [text]
-    try:
-        return [option.parse(line.strip()) for line in lines if line.strip()]
-    except argparse.ArgumentTypeError as error:
-        raise CkptbenchError(str(error), where=where) from None
-
-
-def read(config: pytest.Config, continued: str = "") -> Options:
-    """The options of a session.
-
-    Args:
-        continued: the run that this process is a worker of.
-
-    Raises:
-        CkptbenchError: an option has a value that cannot be read, or options contradict.
-    """
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for option in OPTIONS:
-        given = config.getoption(option.dest, None)
-        found = [] if given is None else given if option.many else [given]
-        for value in found:
-            if isinstance(value, _Unread):
-                raise CkptbenchError(value.why, where=f"--{option.name}")
-        if found:
-            sources[option.field] = COMMAND_LINE
-        elif found := _from_ini(config, option):
-            sources[option.field] = str(config.inipath or "ini file")
-        if option.many == "append":
-            values[option.field] = tuple(found) or option.default
-        elif option.many == "extend":
-            values[option.field] = tuple(v for part in found for v in part) or option.default
-        elif option.many == "merge":
-            values[option.field] = {**option.default, **{k: v for m in found for k, v in m.items()}}
-        else:
-            values[option.field] = found[0] if found else option.default
-    if values["update_baseline"] and values["baseline"] is None:
-        raise CkptbenchError(
-            "--update-baseline needs the file to write", remedy="add --baseline=FILE"
-        )
-    if values["allow_mismatch"]:
-        from ..gate.identity import check_allowed
-
-        check_allowed(values["allow_mismatch"])
-    if values["data_dir"] is not None:
-        _take_data(values, sources)
-    _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
-    _same(values, sources, "max_length", "seq_len", lambda number: number)
-    if values["eval_config"] is None and sources.get("tasks") is None:
-        _refuse_idle(sources)
-    if values["eval_config"] is not None:
-        from .eval_config_file import read as read_plan
-
-        values["eval_config"] = read_plan(config.invocation_params.dir / values["eval_config"])
-    elif values["validate_config"]:
-        raise CkptbenchError(
-            "there is no file to check", where="--validate-config", remedy="add --eval-config=FILE"
-        )
-    values["run_id"] = (
-        continued or values["run_id"] or f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
-    )
-    return Options(**values, sources=sources)
-
-
-def _take_data(values: dict[str, Any], sources: dict[str, str]) -> None:
-    """Let `--data-dir` stand for the files in it, where no file is given."""
-    from .data_folder import NAMES, find_data
-
-    wanted = [name for name in NAMES if values[f"{name}_data"] is None]
-    alone = len(wanted) == len(NAMES)
-    for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).files.items():
-        values[f"{name}_data"] = file
-        sources[f"{name}_data"] = sources["data_dir"]
-
-
-# What changes prompts or answers, and only those of lm-eval's tasks.
-_OF_TASKS = ("apply_chat_template", "system_instruction", "fewshot_as_multiturn", "gen_kwargs")
-
-
-def _refuse_idle(sources: Mapping[str, str]) -> None:
-    """Refuse options of lm-eval's tasks on a command line that names none.
-
-    Raises:
-        CkptbenchError: the other benchmarks would be asked as if they were not there.
-    """
-    for name in _OF_TASKS:
-        if sources.get(name) == COMMAND_LINE:
-            raise CkptbenchError(
-                "it is for tasks of lm-eval, and none is named",
-                where=f"--{name.replace('_', '-')}",
-                remedy="add --tasks=NAME; other benchmarks chat by a protocol, such as "
-                "--protocol=humaneval=chat",
-            )
-
-
-def _same(
-    values: dict[str, Any], sources: dict[str, str], name: str, means: str, as_value: Any
-) -> None:
-    """Let one option mean another, unless that one says something else."""
-    if values[name] is None:
-        return
-    value = as_value(values[name])
-    if sources.get(means) == sources[name] and values[means] != value:
-        raise CkptbenchError(
-            f"--{name.replace('_', '-')}={values[name]} and --{means.replace('_', '-')}="
-            f"{values[means]} contradict",
-            remedy="give one of them",
-        )
-    values[means] = value
-    sources[means] = sources[name]
-
-
-def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse a benchmark or protocol that no collected module has.
-
-    Args:
-        benchmarks: names of the protocols of each collected benchmark.
-
-    Raises:
-        CkptbenchError: naming the nearest known one.
-    """
-    for given, option in ((options.k, "--k"), (options.protocol, "--protocol")):
-        for name in given:
-            if name not in benchmarks:
-                raise CkptbenchError(
-                    f"no benchmark named {name!r} was collected{nearest(name, benchmarks)}",
-                    where=option,
-                    remedy="benchmarks: " + ", ".join(sorted(benchmarks)),
-                )
-    for benchmark, chosen in options.protocol.items():
-        for name in chosen:
-            if name not in benchmarks[benchmark]:
-                raise CkptbenchError(
-                    f"{benchmark} has no protocol {name!r}{nearest(name, benchmarks[benchmark])}",
-                    where="--protocol",
-                    remedy="protocols: " + ", ".join(benchmarks[benchmark]),
-                )
-
-
-assert {o.field for o in OPTIONS} | {"sources"} == {known.name for known in fields(Options)}
+def sampling_options() -> tuple[str, ...]:
+    """Fields of the options that decide how answers are sampled."""
+    return tuple(each.field for each in OPTIONS if each.samples)

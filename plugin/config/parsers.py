@@ -1,4 +1,4 @@
-"""Reads the values of options: each parser makes a value of a text, or says what it expected."""
+"""Parsers of options: from a text to a value, or to an error that says what was expected."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
-from .._util.errors import nearest
+from ..gate.verdict import Gate
 
-GATES = ("regress", "strict", "off")
+GATES: tuple[str, ...] = get_args(Gate)
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")
 REPORT_FORMATS = ("html", "md", "plots")
@@ -22,32 +23,38 @@ def _expected(what: str, text: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
 
 
-def positive_int(text: str) -> int:
+def number(text: str, what: str, fits: Callable[[float], bool]) -> float:
+    """A number that fits.
+
+    Args:
+        what: what is expected, for the error.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no number, or does not fit.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if math.isnan(found) or not fits(found):
+        raise _expected(what, text)
+    return found
+
+
+def positive_int(text: str, what: str = "a whole number of at least 1") -> int:
     """A whole number of at least 1."""
     try:
-        number = int(text)
+        found = int(text)
     except ValueError:
-        raise _expected("a whole number of at least 1", text) from None
-    if number < 1:
-        raise _expected("a whole number of at least 1", text)
-    return number
+        found = 0
+    if found < 1:
+        raise _expected(what, text)
+    return found
 
 
 def positive_int_or_auto(text: str) -> int | None:
     """A whole number of at least 1; None for `auto`."""
-    if text == "auto":
-        return None
-    try:
-        return positive_int(text)
-    except argparse.ArgumentTypeError:
-        raise _expected("'auto' or a whole number of at least 1", text) from None
-
-
-def seed(text: str) -> int:
-    """A whole number of at least 0."""
-    if not text.isdecimal():
-        raise _expected("a whole number of at least 0", text)
-    return int(text)
+    return None if text == "auto" else positive_int(text, "'auto' or a whole number of at least 1")
 
 
 def rows(text: str) -> int:
@@ -57,7 +64,9 @@ def rows(text: str) -> int:
 
 def whole_number(text: str) -> int:
     """A whole number of at least 0."""
-    return seed(text)
+    if not text.isdecimal():
+        raise _expected("a whole number of at least 0", text)
+    return int(text)
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -76,17 +85,17 @@ def text(given: str) -> str:
 
 
 def true_or_false(text: str) -> bool:
-    """`true` or `false`, spelled in one of lm-eval's ways."""
-    word = text.lower()
-    if word not in ("true", "1", "yes", "false", "0", "no"):
+    """`true` or `false`, in any spelling that lm-eval accepts."""
+    spellings = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if text.lower() not in spellings:
         raise _expected("true or false", text)
-    return word in ("true", "1", "yes")
+    return spellings[text.lower()]
 
 
 def chat_template(text: str) -> bool | str:
     """`true`, `false`, or the name of a chat template.
 
-    An option that may stand alone takes a file behind it for its name, so a path is refused.
+    A path is refused: after an option that needs no value, it is meant to be a file to run.
     """
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -101,85 +110,52 @@ def chat_template(text: str) -> bool | str:
 def limit(text: str) -> int | float:
     """A number of samples (200) or a share of them (0.2)."""
     what = "a number of samples such as 200, or a share between 0 and 1 such as 0.2"
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected(what, text) from None
-    if not number > 0 or not math.isfinite(number):
-        raise _expected(what, text)
-    if number >= 1:
-        if number != int(number):
-            raise _expected(what, text)
-        return int(number)
-    return number
+    found = number(text, what, lambda n: 0 < n < 1 or (1 <= n < math.inf and n == int(n)))
+    return int(found) if found >= 1 else found
 
 
 def probability(text: str) -> float:
     """A number between 0 and 1, both excluded."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number between 0 and 1", text) from None
-    if not 0 < number < 1:
-        raise _expected("a number between 0 and 1", text)
-    return number
+    return number(text, "a number between 0 and 1", lambda n: 0 < n < 1)
 
 
 def share(text: str) -> float:
     """A number above 0 and at most 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number above 0 and at most 1", text) from None
-    if not 0 < number <= 1:
-        raise _expected("a number above 0 and at most 1", text)
-    return number
+    return number(text, "a number above 0 and at most 1", lambda n: 0 < n <= 1)
 
 
 def temperature(text: str) -> float:
     """A finite number of at least 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number of at least 0", text) from None
-    if not 0 <= number < math.inf:
-        raise _expected("a number of at least 0", text)
-    return number
+    return number(text, "a number of at least 0", lambda n: 0 <= n < math.inf)
+
+
+def seconds(text: str) -> float:
+    """A number above 0."""
+    return number(text, "a number of seconds above 0", lambda n: 0 < n < math.inf)
 
 
 def exec_timeout(text: str) -> float:
     """Seconds above 0, an hour at most."""
-    what = "seconds above 0 and at most 3600"
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected(what, text) from None
-    if not 0 < number <= 3600:
-        raise _expected(what, text)
-    return number
+    return number(text, "seconds above 0 and at most 3600", lambda n: 0 < n <= 3600)
 
 
 EXEC_MEMORY_MB = 512
 """MiB that a generated program may use, unless the option or the dataset says otherwise."""
 
-_MIB = {"M": 1, "G": 1024}
-
 
 def exec_memory(text: str) -> int:
     """`512M` or `4G` as MiB, 16 at least."""
-    what = "memory such as 512M or 4G, 16M at least"
-    number, unit = text[:-1], text[-1:].upper()
     try:
-        size = float(number) * _MIB[unit]
+        size = float(text[:-1]) * {"M": 1, "G": 1024}[text[-1:].upper()]
     except (ValueError, KeyError):
-        raise _expected(what, text) from None
+        size = 0.0
     if not 16 <= size < 2**30 or size != int(size):
-        raise _expected(what, text)
+        raise _expected("memory such as 512M or 4G, 16M at least", text)
     return int(size)
 
 
 def exec_libraries(text: str) -> tuple[str, ...]:
-    """Installed packages, separated by commas, each once and in order of the alphabet.
+    """Installed packages, separated by commas, each once and in alphabetical order.
 
     Raises:
         argparse.ArgumentTypeError: one is not installed, or is no name of a package.
@@ -201,24 +177,16 @@ def exec_libraries(text: str) -> tuple[str, ...]:
 
 def contest_tests(text: str) -> str:
     """`public`, `all`, or `sample:N`."""
-    head, colon, number = text.partition(":")
-    if text in ("public", "all") or (
-        head == "sample" and colon and number.isdecimal() and int(number) > 0
-    ):
-        return text
-    raise _expected("public, all, or sample:N such as sample:10", text)
+    if not re.fullmatch(r"public|all|sample:0*[1-9]\d*", text):
+        raise _expected("public, all, or sample:N such as sample:10", text)
+    return text
 
 
 def report_formats(text: str) -> tuple[str, ...]:
-    """`html,md` as formats of reports, each once."""
+    """`html,md` as formats of reports, each once; which there are is known when plugins are."""
     formats = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    what = f"formats of {', '.join(REPORT_FORMATS)}, such as html,md"
-    for name in formats:
-        if name not in REPORT_FORMATS:
-            hint = nearest(name, REPORT_FORMATS)
-            raise argparse.ArgumentTypeError(f"expected {what}, got {name!r}{hint}")
     if not formats:
-        raise _expected(what, text)
+        raise _expected(f"formats of {', '.join(REPORT_FORMATS)}, such as html,md", text)
     return formats
 
 
@@ -235,10 +203,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 def device(text: str) -> str:
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
-    head, colon, number = text.partition(":")
-    if head not in ("auto", "cpu", "cuda") or (
-        colon and (head != "cuda" or not number.isdecimal())
-    ):
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", text):
         raise _expected(DEVICES, text)
     return text
 
@@ -265,26 +230,20 @@ def tolerances(text: str) -> dict[str, float]:
     A bare number is for every metric. Of a metric that is no share the number is in its own unit.
     """
     what = "METRIC=POINTS[,...] such as real@1=1.0, or one number of percentage points for all"
+    pairs = [("*", text)] if "=" not in text else _pairs(text, what)
     try:
-        pairs = [("*", text)] if "=" not in text else _pairs(text, what)
-        allowed = {name: float(value) / 100 for name, value in pairs}
-    except ValueError:
+        return {
+            name: number(value, what, lambda points: 0 <= points <= 100) / 100
+            for name, value in pairs
+        }
+    except argparse.ArgumentTypeError:
         raise _expected(what, text) from None
-    if any(not 0 <= value <= 1 for value in allowed.values()):
-        raise _expected(what, text)
-    return allowed
 
 
 def percentage_points(text: str) -> float:
     """`5` in percentage points as the fraction 0.05."""
     what = "percentage points above 0 up to 100, such as 5"
-    try:
-        value = float(text)
-    except ValueError:
-        raise _expected(what, text) from None
-    if not 0 < value <= 100:
-        raise _expected(what, text)
-    return value / 100
+    return number(text, what, lambda n: 0 < n <= 100) / 100
 
 
 def settings_names(text: str) -> tuple[str, ...]:
@@ -292,17 +251,20 @@ def settings_names(text: str) -> tuple[str, ...]:
     return tuple(name.replace("-", "_") for name in names(text))
 
 
+def k_values(text: str) -> tuple[int, ...]:
+    """`1,5,10` as values of k, each once and in order."""
+    return tuple(sorted({positive_int(each) for each in text.split(",")}))
+
+
 def ks(text: str) -> dict[str, tuple[int, ...]]:
     """`real=1,5,10` as the values of k by benchmark."""
     benchmark, equals, numbers = text.partition("=")
-    what = "BENCH=K[,K...] such as real=1,5,10"
-    if not equals or not benchmark:
-        raise _expected(what, text)
     try:
-        values = sorted({positive_int(number.strip()) for number in numbers.split(",")})
+        if equals and benchmark:
+            return {benchmark: k_values(numbers)}
     except argparse.ArgumentTypeError:
-        raise _expected(what, text) from None
-    return {benchmark: tuple(values)}
+        pass
+    raise _expected("BENCH=K[,K...] such as real=1,5,10", text)
 
 
 def protocols(text: str) -> dict[str, tuple[str, ...]]:
@@ -315,7 +277,7 @@ def protocols(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def checkpoint_spec(text: str) -> str:
-    """What names a checkpoint. An address with a login is refused: names are shown and stored."""
+    """The name of a checkpoint. An address with a login is refused: names are shown and stored."""
     if text.lower().startswith(("http://", "https://")) and re.search(r"[@?#]", text):
         raise argparse.ArgumentTypeError(
             "expected an address without a login or a query, which would be shown and stored; "
@@ -343,17 +305,6 @@ def header(text: str) -> Header:
     if not value.strip() or not value.isascii() or not value.isprintable():
         raise argparse.ArgumentTypeError(f"expected a value of plain characters for {name!r}")
     return Header(name.strip(), value.strip())
-
-
-def seconds(text: str) -> float:
-    """A number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise _expected("a number of seconds above 0", text) from None
-    if not 0 < number < math.inf:
-        raise _expected("a number of seconds above 0", text)
-    return number
 
 
 def run_id(text: str) -> str:

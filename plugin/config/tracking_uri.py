@@ -1,4 +1,4 @@
-"""Where a tracking server is, and its login kept apart from what may be shown or written."""
+"""The address of a tracking server, with its login apart from what may be shown or written."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Address:
 
     @property
     def secret(self) -> bool:
-        """Whether there is more to the address than what is shown."""
+        """Whether part of the address is not shown."""
         return bool(self.login) or self.shown != self.uri
 
     def hide(self, text: str) -> str:
-        """A message of the client without anything that is in the login."""
+        """A message of the client without the login."""
         password = urlsplit(self.uri).password or self.login.get(_PASSWORD, "")
         for secret in filter(None, (password, unquote(password))):
             text = text.replace(secret, "***")
@@ -68,7 +68,7 @@ def tracking_uri(text: str) -> str:
 
 
 def address_of(uri: str) -> Address:
-    """Take a URI apart.
+    """Split a URI into address and login.
 
     Raises:
         CkptbenchError: an HTTP login without a password, which the client would not send.
@@ -92,7 +92,7 @@ def address_of(uri: str) -> Address:
 
 
 def check_tracking(uri: str) -> None:
-    """Refuse to begin a session whose run could not be sent in the end, whatever the server says.
+    """Refuse to begin a session whose run could certainly not be sent at its end.
 
     Args:
         uri: of the server; nothing is checked when empty.
@@ -106,7 +106,7 @@ def check_tracking(uri: str) -> None:
 
 
 def require_client() -> None:
-    """See that MLflow's client is there, without importing it.
+    """Check that MLflow's client is installed, without importing it.
 
     Raises:
         CkptbenchError: MLflow's client is not installed.

@@ -1,2 +1,2 @@
-"""The gate: this run against a baseline, by paired statistics. Only `verdict` and `decide` are
-light; the comparison and the baseline file are imported when a run needs them."""
+"""The gate: this run against a baseline, by paired statistics. Only `verdict` and `baseline` are
+light; the comparisons are imported when a run needs them."""

@@ -1,21 +1,20 @@
 """A baseline: the scores and outcomes that later checkpoints are compared with.
 
-These are the values; `baseline_file` reads and writes them. Other rooms import both from
-`baseline`.
+These are the values; `readers.baseline` reads and writes their files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._util.jsonio import Scalar
 from ..scores.metric import Unit
 
 if TYPE_CHECKING:
-    from ..scores.score import SampleValues, Score
+    from .measured import BenchmarkMeasurement
 
 FORMAT = "ckptbench.baseline/2"
 # What version 1 lacks has defaults below: settings, trials, clusters, units and directions.
@@ -92,11 +91,11 @@ class BaselineBenchmark:
         """A metric's value by sample hash, of the samples that have one."""
         if metric not in self.metrics:
             return {}
-        place = self.metrics.index(metric)
+        index = self.metrics.index(metric)
         return {
-            sample: row[place]  # type: ignore[misc]
+            sample: row[index]  # type: ignore[misc]
             for sample, row in self.outcomes.items()
-            if row[place] is not None
+            if row[index] is not None
         }
 
 
@@ -161,55 +160,52 @@ def bare_baseline(
 
 
 def baseline_benchmark(
-    benchmark: str,
-    protocol: str,
-    *,
-    primary: bool,
-    dataset: str,
-    table: SampleValues,
-    scores: Sequence[Score],
-    tolerance: Mapping[str, float] | None = None,
-    settings: Mapping[str, Scalar] | None = None,
+    bench: BenchmarkMeasurement, tolerance: Mapping[str, float] | None = None
 ) -> BaselineBenchmark:
-    """What a baseline keeps of a benchmark of this run.
+    """What a baseline keeps of a measured benchmark: its scores, and its samples where known.
 
     Args:
-        dataset: content hash of the planned samples.
-        table: the values of every scored sample.
-        scores: folded from the table. Those made of all answers at once stay out: they are not
-            compared.
         tolerance: allowed worsening by metric, of the metrics that differ from the default.
-        settings: see `identity`.
     """
-    rows = zip(table.samples, table.values.tolist(), strict=True)
+    table = bench.table
+    scores = {
+        s.metric: BaselineScore(
+            s.value,
+            s.standard_error,
+            s.n or (None if table is None else 0),
+            s.unit,
+            s.higher_is_better,
+            s.gated,
+        )
+        for s in bench.scores
+    }
+    numbers = BaselineBenchmark(
+        bench.benchmark,
+        bench.protocol,
+        bench.primary,
+        bench.dataset,
+        None,
+        tuple(scores),
+        scores,
+        dict(tolerance or {}),
+        settings=dict(bench.settings),
+    )
+    if table is None:
+        return numbers
     counts = dict(zip(table.samples, table.trials, strict=True)) if table.trials else {}
     distinct = set(counts.values())
     shared = Counter(table.clusters)
-    return BaselineBenchmark(
-        benchmark,
-        protocol,
-        primary,
-        dataset,
-        len(table.samples),
-        table.metrics,
-        {
-            score.metric: BaselineScore(
-                score.value,
-                score.standard_error,
-                score.n,
-                score.unit,
-                score.higher_is_better,
-                score.gated,
-            )
-            for score in scores
-            if score.metric in table.metrics
+    return replace(
+        numbers,
+        n=len(table.samples),
+        metrics=table.metrics,
+        outcomes={
+            # NaN is the one value that differs from itself.
+            sample: tuple(v if v == v else None for v in row)
+            for sample, row in zip(table.samples, table.values.tolist(), strict=True)
         },
-        dict(tolerance or {}),
-        # NaN is the one value that differs from itself.
-        {sample: tuple(v if v == v else None for v in row) for sample, row in rows},
-        dict(settings or {}),
-        counts if len(distinct) > 1 else next(iter(distinct), 1),
-        {
+        trials=counts if len(distinct) > 1 else next(iter(distinct), 1),
+        clusters={
             sample: cluster
             for sample, cluster in zip(table.samples, table.clusters, strict=True)
             if shared[cluster] > 1

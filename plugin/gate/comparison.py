@@ -7,9 +7,9 @@ Inside, a *gain* is a difference that is positive when this run is better.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite, log1p, sqrt
+from math import exp, inf, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from .mde import (
 )
 from .permutation_test import PValues, sign_flip_test
 from .trials_test import trials_test
-from .unpaired_test import share_error, unpaired_shares_test, welch_degrees, welch_test
+from .unpaired_test import share_error, suissa_shuster_test, welch_degrees, welch_test
 from .verdict import Comparison
 
 _PASS_AT_K = re.compile(r"pass@(\d+)")
@@ -59,6 +59,11 @@ class Terms:
     tolerance: float = 0.0
     seed: int = 0
 
+    @property
+    def rule(self) -> dict[str, float]:
+        """What the functions of `mde` call a drop found."""
+        return {"alpha": self.alpha, "tolerance": self.tolerance}
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
@@ -80,69 +85,68 @@ class Pairs:
 
 
 def compare_score(
-    score: Score, table: SampleValues, held: BaselineBenchmark, terms: Terms
+    score: Score, table: SampleValues | None, reference: BaselineBenchmark, terms: Terms
 ) -> Comparison | None:
     """The best comparison that what the baseline holds of a metric allows.
 
     Args:
         score: this run's score.
-        table: the table it was folded from.
-        held: the baseline's benchmark.
+        table: the table it was folded from; None where only numbers are known.
+        reference: the baseline's benchmark.
 
     Returns:
         `paired` when both sides hold samples, and then None when they have none in common: other
         samples are another benchmark. Otherwise `unpaired` with an n or a standard error, `point`
         without. None when either side has no value.
     """
-    outcomes = held.column(score.metric)
-    if outcomes and score.metric in table.metrics:
-        return compare_paired(score, table, held, outcomes, terms)
-    stated = held.scores.get(score.metric)
-    if stated is None or stated.value is None or score.value is None:
+    pairs = common_samples([score.metric], table, reference)
+    if pairs is not None and table is not None:
+        compare = _perplexity if score.metric in table.perplexities else _paired
+        return compare(score, pairs[0], terms) if pairs else None
+    reported = reference.scores.get(score.metric)
+    if reported is None or reported.value is None or score.value is None:
         return None
-    n = stated.n if stated.n is not None else held.n
+    n = reported.n if reported.n is not None else reference.n
     return compare_numbers(
-        score, stated.value, n=n or None, standard_error=stated.standard_error, terms=terms
+        score, reported.value, n=n or None, standard_error=reported.standard_error, terms=terms
     )
 
 
-def compare_paired(
-    score: Score,
-    table: SampleValues,
-    held: BaselineBenchmark,
-    outcomes: Mapping[str, float],
-    terms: Terms,
-) -> Comparison | None:
-    """Compare one metric over the samples that both sides have.
-
-    Args:
-        outcomes: the baseline's value by sample hash.
+def common_samples(
+    metrics: Sequence[str], table: SampleValues | None, reference: BaselineBenchmark
+) -> list[Pairs] | None:
+    """The values of each metric over the samples that have all of them on both sides.
 
     Returns:
-        The comparison, or None when the two sides have no sample in common.
+        One for each metric, over the same samples, and an empty list without a common sample;
+        None where a side has no sample's value of one of them.
     """
-    values = table.values[:, table.metrics.index(score.metric)]
-    trials = table.trials or (1,) * len(table.samples)
+    columns = [reference.column(metric) for metric in metrics]
+    if table is None or not {*metrics} <= {*table.metrics} or not all(columns):
+        return None
+    values = table.values[:, [table.metrics.index(metric) for metric in metrics]]
     rows = [
-        (value, outcomes[sample], cluster, n, held.trials_of(sample))
-        for value, sample, cluster, n in zip(
-            values.tolist(), table.samples, table.clusters, trials, strict=True
-        )
-        if sample in outcomes and isfinite(value)
+        row
+        for row in np.flatnonzero(np.isfinite(values).all(axis=1)).tolist()
+        if all(table.samples[row] in column for column in columns)
     ]
     if not rows:
-        return None
-    now, then, clusters, now_trials, then_trials = zip(*rows, strict=True)
-    pairs = Pairs(
-        np.array(now, np.float64),
-        np.array(then, np.float64),
-        partition([held.clusters.get(c, c) for c in clusters]),
-        np.array(now_trials, np.int64),
-        np.array(then_trials, np.int64),
-    )
-    if score.metric in table.perplexities:
-        return _perplexity(score, pairs, terms)
-    return _paired(score, pairs, terms)
+        return []
+    samples = [table.samples[row] for row in rows]
+    clusters = [table.clusters[row] for row in rows]
+    groups = partition([reference.clusters.get(name, name) for name in clusters])
+    trials = np.array(table.trials or (1,) * len(table.samples), np.int64)[rows]
+    then_trials = np.array([reference.trials_of(sample) for sample in samples], np.int64)
+    return [
+        Pairs(
+            values[rows, number],
+            np.array([column[sample] for sample in samples], np.float64),
+            groups,
+            trials,
+            then_trials,
+        )
+        for number, column in enumerate(columns)
+    ]
 
 
 def compare_numbers(
@@ -269,7 +273,7 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
     now, then = figures.current, figures.baseline
     if sign < 0:
         now, then = 1 - now, 1 - then
-    p = unpaired_shares_test(now, ours, then, n)
+    p = suissa_shuster_test(now, ours, then, n)
     theirs = share_interval(figures.baseline, n)
     mine = score.interval or share_interval(figures.current, score.n, score.standard_error)
     interval = None
@@ -282,15 +286,15 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=unpaired_shares_mde(ours, then, n, alpha=terms.alpha, tolerance=terms.tolerance),
+        mde=unpaired_shares_mde(ours, then, n, **terms.rule),
     )
 
 
 def _errors(
-    figures: Comparison, score: Score, stated: float | None, n: int | None, terms: Terms
+    figures: Comparison, score: Score, reported: float | None, n: int | None, terms: Terms
 ) -> Comparison:
     """By standard errors; a share's own is never below what its n allows."""
-    ours, theirs = score.standard_error, stated
+    ours, theirs = score.standard_error, reported
     if ours is None or theirs is None:
         return figures
     if score.share:
@@ -308,10 +312,9 @@ def _errors(
         degrees,
         figures.baseline,
         theirs,
-        alpha=terms.alpha,
-        tolerance=terms.tolerance,
         then_n=n,
         share=score.share and figures.higher_is_better,
+        **terms.rule,
     )
     return replace(
         figures,
@@ -346,16 +349,12 @@ def _paired_mde(score: Score, pairs: Pairs, terms: Terms) -> float | None:
         flips = int(np.abs(gains).sum())
         baseline = float(pairs.then.mean())
         if groups.independent:
-            return paired_shares_mde(
-                n, flips / n, baseline, alpha=terms.alpha, tolerance=terms.tolerance
-            )
-        return clustered_shares_mde(
-            sums, groups.sizes, flips, baseline, alpha=terms.alpha, tolerance=terms.tolerance
-        )
+            return paired_shares_mde(n, flips / n, baseline, **terms.rule)
+        return clustered_shares_mde(sums, groups.sizes, flips, baseline, **terms.rule)
     weight = groups.clusters / n
     values = groups.sums(pairs.then) * weight
     find = graded_mde if bounded else shift_mde
-    return find(sums * weight, values, alpha=terms.alpha, tolerance=terms.tolerance)
+    return find(sums * weight, values, **terms.rule)
 
 
 def _binary(values: NDArray[np.float64]) -> bool:

@@ -7,13 +7,13 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from ..scores.intervals import Interval, cluster_standard_error, partition
+from ..scores.intervals import Interval, cluster_standard_error
 from ..scores.score import Score
 from .baseline import BaselineBenchmark
-from .comparison import EQUAL, Pairs, Terms, compare_numbers
+from .comparison import EQUAL, Pairs, Terms, common_samples, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
 from .mde import graded_mde
-from .measured import Measured
+from .measured import BenchmarkMeasurement
 from .permutation_test import sign_flip_test
 from .unpaired_test import share_error
 from .verdict import Comparison
@@ -22,7 +22,7 @@ from .verdict import Comparison
 def compare_composite(
     score: Score,
     weights: Mapping[str, float],
-    parts: Sequence[tuple[Measured, BaselineBenchmark]],
+    parts: Sequence[tuple[BenchmarkMeasurement, BaselineBenchmark]],
     terms: Terms,
 ) -> Comparison | None:
     """Compare a weighted mean of metrics.
@@ -42,15 +42,17 @@ def compare_composite(
         The comparison, or None when either side lacks a part.
     """
     weighted = {name: weight for name, weight in weights.items() if weight}
-    used = [
-        (bench, held, names)
-        for bench, held in parts
-        if (names := [m for m in weighted if _has(bench, m) and m in held.scores])
-    ]
+    used = []
+    for bench, reference in parts:
+        known = {score.metric for score in bench.scores if score.value is not None}
+        if names := [name for name in weighted if name in known and name in reference.scores]:
+            used.append((bench, reference, names))
     found = [name for _, _, names in used for name in names]
     if sorted(found) != sorted(weighted):
         return None
-    columns = [_common_columns(bench, held, names, weighted) for bench, held, names in used]
+    columns = [
+        _common_columns(bench, reference, names, weighted) for bench, reference, names in used
+    ]
     if all(columns):
         tables = [each for each in columns if each is not None]
         pairs = [_weighted_sums(each) for each in tables]
@@ -58,36 +60,21 @@ def compare_composite(
     return _composite_of_numbers(score, weighted, used, terms)
 
 
-def _has(bench: Measured, metric: str) -> bool:
-    return any(s.metric == metric and s.value is not None for s in bench.scores)
-
-
 def _common_columns(
-    bench: Measured,
-    held: BaselineBenchmark,
+    bench: BenchmarkMeasurement,
+    reference: BaselineBenchmark,
     names: Sequence[str],
     weights: Mapping[str, float],
 ) -> PairedColumns | None:
     """A benchmark's weighted metrics now and then; None without common samples."""
-    table = bench.table
-    if not held.outcomes or not set(names) <= set(table.metrics):
-        return None
-    places = [table.metrics.index(name) for name in names]
-    columns = [held.column(name) for name in names]
-    rows = [
-        (values, [column[sample] for column in columns], cluster)
-        for sample, cluster, values in zip(
-            table.samples, table.clusters, table.values[:, places], strict=True
-        )
-        if all(sample in column for column in columns) and np.isfinite(values).all()
-    ]
-    if not rows:
+    pairs = common_samples(names, bench.table, reference)
+    if not pairs:
         return None
     return PairedColumns(
-        np.array([values for values, _, _ in rows]),
-        np.array([values for _, values, _ in rows]),
+        np.column_stack([each.now for each in pairs]),
+        np.column_stack([each.then for each in pairs]),
         np.array([weights[name] for name in names]),
-        partition([cluster for _, _, cluster in rows]),
+        pairs[0].groups,
         ["share" for _ in names],
     )
 
@@ -134,7 +121,7 @@ def _paired_composite(
         p_worse=p.worse,
         p_better=p.better,
         simulation_error=p.simulation_error,
-        mde=graded_mde(moved * count, values * count, alpha=terms.alpha, tolerance=terms.tolerance),
+        mde=graded_mde(moved * count, values * count, **terms.rule),
         identical=not changes.any(),
     )
 
@@ -142,22 +129,22 @@ def _paired_composite(
 def _composite_of_numbers(
     score: Score,
     weights: Mapping[str, float],
-    used: Sequence[tuple[Measured, BaselineBenchmark, list[str]]],
+    used: Sequence[tuple[BenchmarkMeasurement, BaselineBenchmark, list[str]]],
     terms: Terms,
 ) -> Comparison | None:
     then, squares, counts = 0.0, 0.0, []
-    for _, held, names in used:
+    for _, reference, names in used:
         of_benchmark: float | None = 0.0
         for name in names:
-            stated = held.scores[name]
-            if stated.value is None:
+            reported = reference.scores[name]
+            if reported.value is None:
                 return None
-            then += weights[name] * stated.value
-            n = stated.n or held.n
+            then += weights[name] * reported.value
+            n = reported.n or reference.n
             counts.append(n)
-            error = stated.standard_error
+            error = reported.standard_error
             if n:
-                error = max(error or 0.0, share_error(stated.value, n))
+                error = max(error or 0.0, share_error(reported.value, n))
             if error is None or of_benchmark is None:
                 of_benchmark = None
             else:

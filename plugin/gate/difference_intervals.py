@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores.intervals import Floats, Interval, Kind, Partition, t_quantile, unbounded_interval
+from ..scores.intervals import Floats, Interval, Kind, Partition, hall_t_interval, t_quantile
 from ..scores.mover import block_diagonal, correlations_of_means, mover
 
 # Both imagined movements together weigh half an observation when the size of one is estimated.
@@ -28,8 +28,8 @@ def paired_interval(
         now: `[n]`, values of this run.
         then: `[n]`, the baseline's of the same samples.
         groups: the samples' clusters.
-        kind: of the metric, as in `scores.intervals.interval_of_mean`: `bounded_differences` for
-            shares and bounded values, `unbounded_interval` of the differences for others.
+        kind: of the metric, as in `scores.intervals.interval_of_mean`: `bonett_price_interval` for
+            shares and bounded values, `hall_t_interval` of the differences for others.
         scale: the largest value there can be of a bounded metric.
 
     Returns:
@@ -40,15 +40,15 @@ def paired_interval(
         return None
     sums = groups.sums((now - then) / scale)
     if kind == "unbounded":
-        low, high = unbounded_interval(sums, groups.sizes)
+        low, high = hall_t_interval(sums, groups.sizes)
         if not low < high:
             return None
     else:
-        low, high = bounded_differences(sums, groups.sizes)
+        low, high = bonett_price_interval(sums, groups.sizes)
     return float(low) * scale, float(high) * scale
 
 
-def bounded_differences(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+def bonett_price_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """95% interval of the mean difference of paired values in [0, 1].
 
     For single 0/1 samples it is Bonett and Price's ("Improved confidence intervals for a

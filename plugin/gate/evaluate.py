@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..scores.composite import METRIC
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
-from .baseline import Baseline, BaselineBenchmark, BaselineScore
+from .baseline import Baseline, BaselineBenchmark
 from .comparison import Terms, compare_score
 from .composite_comparison import compare_composite
-from .decide import Candidate, Rules, decide
-from .identity import mismatches, unrecorded
-from .measured import Measured, Scope
-from .verdict import Verdict, Word
+from .identity import Mismatch, mismatches, unrecorded
+from .matching import Pair, match_baseline
+from .measured import BenchmarkMeasurement
+from .scope import Scope
+from .verdict import Candidate, Rules, Verdict, Word, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +38,44 @@ class Evaluation:
 
 @dataclass
 class _Pending:
-    """Candidates of one checkpoint, with the benchmark that each belongs to."""
+    """Candidates of one checkpoint, with the index of the benchmark that each belongs to."""
 
     candidates: list[Candidate] = field(default_factory=list)
-    places: list[int | None] = field(default_factory=list)
+    indexes: list[int | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)
     in_baseline: int = 0
 
-    def add(self, place: int | None, candidate: Candidate) -> None:
-        self.places.append(place)
+    def add(self, index: int | None, candidate: Candidate) -> None:
+        self.indexes.append(index)
         self.candidates.append(candidate)
+
+    def missing(self, index: int | None, metric: str, reason: str) -> None:
+        """Add a gated metric of the baseline that the run lacks."""
+        self.add(index, Candidate(metric, None, 0.0, True, "missing", reason))
 
     def leave_out(self, metric: str, by: Sequence[str]) -> None:
         """Count a gated metric of the baseline that the user left out."""
         self.left_out.setdefault(", ".join(by), []).append(metric)
 
 
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """One checkpoint, matched with what it is compared with.
+
+    Attributes:
+        benchmarks: how many get a list of verdicts each; indexes of the pairs are below it.
+        pairs: what is compared.
+        lacking: gated benchmarks of the baseline that the run does not have.
+    """
+
+    benchmarks: int
+    pairs: tuple[Pair, ...]
+    lacking: tuple[BaselineBenchmark, ...]
+
+
 def evaluate(
-    checkpoints: Sequence[Sequence[Measured]],
+    checkpoints: Sequence[Sequence[BenchmarkMeasurement]],
     baseline: Baseline,
     *,
     rules: Rules | None = None,
@@ -65,38 +84,52 @@ def evaluate(
 ) -> tuple[Evaluation, ...]:
     """Compare every checkpoint of a session with a baseline.
 
+    Args:
+        checkpoints: the benchmarks of each.
+        rules, scope, seed: as in `evaluate_matched`.
+    """
+    matched = [Matched(len(each), *match_baseline(each, baseline)) for each in checkpoints]
+    return evaluate_matched(matched, rules=rules, scope=scope, seed=seed)
+
+
+def evaluate_matched(
+    checkpoints: Sequence[Matched],
+    *,
+    rules: Rules | None = None,
+    scope: Scope | None = None,
+    seed: int = 0,
+) -> tuple[Evaluation, ...]:
+    """The verdicts on every checkpoint of a session.
+
     All at once, because Holm's family is everything that the session gates, and each MDE is that
     of the corrected level.
 
     Args:
-        checkpoints: the benchmarks of each.
+        rules: what verdicts are made with.
+        scope: what the user asked the gate to look at.
         seed: of simulated p values; a p of 0/1 outcomes is exact and does not depend on it.
     """
     rules, scope = rules or Rules(), scope or Scope()
-    pairs = [list(_pairs(measured, baseline)) for measured in checkpoints]
     family = sum(
-        scope.gates(bench, score)
-        for of_checkpoint in pairs
-        for _, bench, held in of_checkpoint
-        for score in bench.scores
-        if _compared_metric(score, held)
+        scope.gates(pair.bench, score)
+        for matched in checkpoints
+        for pair in matched.pairs
+        for score in pair.bench.scores
+        if _compared_metric(score, pair.reference)
     )
     level = rules.alpha / max(1, family)
-    pending = [
-        _candidates(measured, of_checkpoint, baseline, scope, level, seed)
-        for measured, of_checkpoint in zip(checkpoints, pairs, strict=True)
-    ]
+    pending = [_candidates(matched, scope, level, seed) for matched in checkpoints]
     decided = iter(decide([c for each in pending for c in each.candidates], rules))
     return tuple(
-        _evaluation(len(measured), each, [next(decided) for _ in each.candidates])
-        for measured, each in zip(checkpoints, pending, strict=True)
+        _evaluation(matched.benchmarks, each, [next(decided) for _ in each.candidates])
+        for matched, each in zip(checkpoints, pending, strict=True)
     )
 
 
 def evaluate_composite(
     score: Score,
     weights: Mapping[str, float],
-    measured: Sequence[Measured],
+    measured: Sequence[BenchmarkMeasurement],
     baseline: Baseline,
     *,
     rules: Rules | None = None,
@@ -120,9 +153,9 @@ def evaluate_composite(
     if score.value is None:
         return None
     parts = [
-        (bench, held)
-        for _, bench, held in _pairs(measured, baseline)
-        if bench.primary and not set(_mismatch(bench, held, scope))
+        (pair.bench, pair.reference)
+        for pair in match_baseline(measured, baseline)[0]
+        if pair.bench.primary and not _mismatches(pair, scope)[0]
     ]
     tolerance = scope.tolerance.get(score.metric, scope.tolerance.get("*", default_tolerance("")))
     terms = Terms(alpha=rules.alpha, tolerance=tolerance, seed=seed)
@@ -135,145 +168,77 @@ def evaluate_composite(
     return decide([candidate], rules)[0]
 
 
-def _pairs(
-    measured: Sequence[Measured], baseline: Baseline
-) -> Iterator[tuple[int, Measured, BaselineBenchmark]]:
-    """Each benchmark of the run with the baseline's: by protocol, else by name if it is gated."""
-    for place, bench in enumerate(measured):
-        if baseline.bare:
-            if bench.primary:
-                yield place, bench, _addressed(bench, baseline.benchmarks[""])
-            continue
-        held = baseline.benchmarks.get(bench.protocol)
-        if held is None and bench.primary:
-            same = [b for b in baseline.benchmarks.values() if b.benchmark == bench.benchmark]
-            held = next((b for b in same if b.primary), None)
-        if held is not None:
-            yield place, bench, held
-
-
-def _addressed(bench: Measured, numbers: BaselineBenchmark) -> BaselineBenchmark:
-    """The bare numbers that speak of a benchmark: `pass@1`, or `humaneval/pass@1`."""
-    names = [score.metric for score in bench.scores] + list(bench.unavailable)
-    scores: dict[str, BaselineScore] = {}
-    for metric in names:
-        for name in (metric, f"{bench.benchmark}/{metric}"):
-            if name in numbers.scores:
-                scores[metric] = numbers.scores[name]
-    return BaselineBenchmark(bench.benchmark, "", True, "", numbers.n, tuple(scores), scores)
-
-
-def _compared_metric(score: Score, held: BaselineBenchmark) -> bool:
-    stated = held.scores.get(score.metric)
+def _compared_metric(score: Score, reference: BaselineBenchmark) -> bool:
+    reported = reference.scores.get(score.metric)
     return (
         score.higher_is_better is not None
-        and stated is not None
-        and (stated.value is not None or bool(held.outcomes))
+        and reported is not None
+        and (reported.value is not None or bool(reference.outcomes))
     )
 
 
-def _candidates(
-    measured: Sequence[Measured],
-    pairs: Sequence[tuple[int, Measured, BaselineBenchmark]],
-    baseline: Baseline,
-    scope: Scope,
-    level: float,
-    seed: int,
-) -> _Pending:
+def _candidates(matched: Matched, scope: Scope, level: float, seed: int) -> _Pending:
     pending = _Pending()
-    met: set[str] = set()
-    for place, bench, held in pairs:
-        met.add(held.protocol)
-        _compare_benchmark(pending, place, bench, held, scope, level, seed)
-    if baseline.bare:
-        _missing_numbers(pending, measured, baseline.benchmarks[""], scope)
-        return pending
-    for held in baseline.benchmarks.values():
-        if held.protocol in met or not held.primary:
-            continue
-        for metric in _gated_metrics(held, scope):
+    for pair in matched.pairs:
+        _compare_pair(pending, pair, scope, level, seed)
+    for reference in matched.lacking:
+        bare = not reference.benchmark
+        for metric in reference.scores if bare else _gated_metrics(reference, scope):
             pending.in_baseline += 1
-            name = _full_name(held.benchmark, metric)
+            name = metric if bare else _full_name(reference.benchmark, metric)
+            reason = f"the baseline has {metric}, and this run did not measure it"
+            if not bare:
+                reason = (
+                    f"the baseline has {metric} of {reference.benchmark}, and this run did not ask "
+                    f"{reference.benchmark}: {scope.remedy}"
+                )
             if scope.selection:
                 pending.leave_out(name, scope.selection)
-                continue
-            reason = (
-                f"the baseline has {metric} of {held.benchmark}, and this run did not ask "
-                f"{held.benchmark}: {scope.remedy}"
-            )
-            pending.add(None, Candidate(name, None, 0.0, True, "missing", reason))
+            else:
+                pending.missing(None, name, reason)
     return pending
 
 
-def _missing_numbers(
-    pending: _Pending, measured: Sequence[Measured], numbers: BaselineBenchmark, scope: Scope
-) -> None:
-    """Bare numbers of which no benchmark of the run has a score."""
-    known = {
-        name
-        for bench in measured
-        if bench.primary
-        for metric in (*(score.metric for score in bench.scores), *bench.unavailable)
-        for name in (metric, f"{bench.benchmark}/{metric}")
-    }
-    for metric in numbers.scores:
-        if metric in known or metric == METRIC:
-            continue
-        pending.in_baseline += 1
-        if scope.selection:
-            pending.leave_out(metric, scope.selection)
-        else:
-            reason = f"the baseline has {metric}, and this run did not measure it"
-            pending.add(None, Candidate(metric, None, 0.0, True, "missing", reason))
-
-
-def _compare_benchmark(
-    pending: _Pending,
-    place: int,
-    bench: Measured,
-    held: BaselineBenchmark,
-    scope: Scope,
-    level: float,
-    seed: int,
-) -> None:
-    gated_here = bench.primary and (held.primary or not held.protocol)
-    differing = list(_mismatch(bench, held, scope))
-    allowed = [m for m in mismatches(held, bench.protocol, bench.settings) if m not in differing]
-    pending.notes += [f"{bench.protocol}: allowed mismatch: {each}" for each in allowed]
-    absent = unrecorded(held, bench.settings) if held.outcomes else ()
+def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, seed: int) -> None:
+    bench, reference = pair.bench, pair.reference
+    differing, allowed = _mismatches(pair, scope)
+    pending.notes += [f"{pair.name}: allowed mismatch: {each}" for each in allowed]
+    absent = unrecorded(reference, bench.settings) if reference.outcomes else ()
     if absent:
         pending.notes.append(
-            f"{bench.protocol}: the baseline does not record {', '.join(absent)}; "
+            f"{pair.name}: the baseline does not record {', '.join(absent)}; "
             "--update-baseline writes one that does"
         )
-    lost = _lost_samples(bench, held)
+    lost = _lost_samples(bench, reference)
     chosen = (*scope.selection, *scope.limited)
     if lost and chosen:
-        pending.notes.append(f"{bench.protocol}: {lost} ({', '.join(chosen)})")
+        pending.notes.append(f"{pair.name}: {lost} ({', '.join(chosen)})")
         lost = ""
     for score in bench.scores:
-        if not _compared_metric(score, held):
+        if not _compared_metric(score, reference):
             continue
         gated = scope.gates(bench, score)
         pending.in_baseline += gated
-        tolerance = scope.tolerance_of(bench.benchmark, score, held)
-        word, reason = _not_judged(bench, score, held, lost)
-        if differing:
-            word, reason = "incomparable", "; ".join(map(str, differing))
+        tolerance = scope.tolerance_of(bench.benchmark, score, reference)
+        why = bench.incomplete or lost or _lost_values(score, bench.table, reference)
+        why = why or (score.reason if score.value is None else "")
+        word: Word | None = "incomplete" if why else None
         comparison = None
-        if word not in ("incomparable", "missing"):
-            comparison = compare_score(score, bench.table, held, Terms(level, tolerance, seed))
-        pending.add(place, Candidate(score.metric, comparison, tolerance, gated, word, reason))
-    if gated_here:
-        _missing_metrics(pending, place, bench, held, scope)
+        if differing:
+            word, why = "incomparable", "; ".join(map(str, differing))
+        else:
+            comparison = compare_score(score, bench.table, reference, Terms(level, tolerance, seed))
+        candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
+        pending.add(pair.index, candidate)
+    if bench.primary and (reference.primary or not reference.protocol):
+        _missing_metrics(pending, pair, scope)
 
 
-def _missing_metrics(
-    pending: _Pending, place: int, bench: Measured, held: BaselineBenchmark, scope: Scope
-) -> None:
+def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
     """Gated metrics of the baseline that the run's benchmark does not have."""
+    bench = pair.bench
     scored = {score.metric for score in bench.scores}
-    for metric in _gated_metrics(held, scope):
+    for metric in _gated_metrics(pair.reference, scope):
         if metric in scored:
             continue
         pending.in_baseline += 1
@@ -283,8 +248,9 @@ def _missing_metrics(
         if by:
             pending.leave_out(_full_name(bench.benchmark, metric), [by])
             continue
-        reason = f"the baseline has {metric} of {held.protocol}, this run has no such score"
-        pending.add(place, Candidate(metric, None, 0.0, True, "missing", reason))
+        of = pair.reference.protocol or pair.name
+        reason = f"the baseline has {metric} of {of}, this run has no such score"
+        pending.missing(pair.index, metric, reason)
 
 
 def _full_name(benchmark: str, metric: str) -> str:
@@ -292,61 +258,62 @@ def _full_name(benchmark: str, metric: str) -> str:
     return metric if metric.startswith(f"{benchmark} ") else f"{benchmark}/{metric}"
 
 
-def _gated_metrics(held: BaselineBenchmark, scope: Scope) -> list[str]:
+def _gated_metrics(reference: BaselineBenchmark, scope: Scope) -> list[str]:
     return [
         metric
-        for metric, score in held.scores.items()
+        for metric, score in reference.scores.items()
         if score.value is not None
         and score.higher_is_better is not None
-        and (score.gated or bool({metric, f"{held.benchmark}/{metric}"} & scope.gate_on))
+        and (score.gated or bool({metric, f"{reference.benchmark}/{metric}"} & scope.gate_on))
     ]
 
 
-def _mismatch(bench: Measured, held: BaselineBenchmark, scope: Scope) -> Iterator[object]:
-    for each in mismatches(held, bench.protocol, bench.settings):
-        if each.name not in scope.allowed:
-            yield each
+def _mismatches(pair: Pair, scope: Scope) -> tuple[list[Mismatch], list[Mismatch]]:
+    """The settings that forbid a comparison, and those that may differ on purpose."""
+    found = list(mismatches(pair.reference, pair.bench.protocol, pair.bench.settings))
+    return (
+        [each for each in found if each.name not in scope.allowed],
+        [each for each in found if each.name in scope.allowed],
+    )
 
 
-def _not_judged(
-    bench: Measured, score: Score, held: BaselineBenchmark, lost: str
-) -> tuple[Word | None, str]:
-    why = bench.incomplete or lost or _lost_values(score, bench.table, held)
-    if not why and score.value is None:
-        why = score.reason
-    return ("incomplete", why) if why else (None, "")
-
-
-def _lost_samples(bench: Measured, held: BaselineBenchmark) -> str:
-    if bench.planned is None or not held.outcomes:
+def _lost_samples(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> str:
+    if bench.planned is None or not reference.outcomes:
         return ""
-    lost = len(held.outcomes.keys() - bench.planned)
+    lost = len(reference.outcomes.keys() - bench.planned)
     if not lost:
         return ""
-    total = len(held.outcomes)
+    total = len(reference.outcomes)
     return f"{lost:,} of the baseline's {total:,} samples are not in this run's dataset"
 
 
-def _lost_values(score: Score, table: SampleValues, held: BaselineBenchmark) -> str:
+def _lost_values(score: Score, table: SampleValues | None, reference: BaselineBenchmark) -> str:
     """Why a metric that the baseline has of every sample is not judged here; mostly empty.
 
     A benchmark may give some samples no value of a metric; one that it gave them all before has
     lost a part, and must not pass for one that is only shown.
     """
-    if not table.by_name or not held.outcomes or score.n == len(table.samples):
+    if (
+        table is None
+        or not table.by_name
+        or not reference.outcomes
+        or score.n == len(table.samples)
+    ):
         return ""
-    if len(held.column(score.metric)) < len(held.outcomes):
+    if len(reference.column(score.metric)) < len(reference.outcomes):
         return ""
     n = len(table.samples)
     return f"{n - score.n:,} of {n:,} samples have no value of it, the baseline's all had one"
 
 
 def _evaluation(benchmarks: int, pending: _Pending, verdicts: Sequence[Verdict]) -> Evaluation:
-    by_place: list[list[Verdict]] = [[] for _ in range(benchmarks)]
+    by_index: list[list[Verdict]] = [[] for _ in range(benchmarks)]
     missing: list[Verdict] = []
     compared = 0
-    for place, candidate, verdict in zip(pending.places, pending.candidates, verdicts, strict=True):
-        (missing if place is None else by_place[place]).append(verdict)
+    for index, candidate, verdict in zip(
+        pending.indexes, pending.candidates, verdicts, strict=True
+    ):
+        (missing if index is None else by_index[index]).append(verdict)
         compared += candidate.gated and candidate.not_judged not in ("incomparable", "missing")
     notes = list(pending.notes)
     for by, metrics in pending.left_out.items():
@@ -356,5 +323,5 @@ def _evaluation(benchmarks: int, pending: _Pending, verdicts: Sequence[Verdict])
             f"out by {by}: {names}"
         )
     return Evaluation(
-        tuple(map(tuple, by_place)), tuple(missing), tuple(notes), pending.in_baseline, compared
+        tuple(map(tuple, by_index)), tuple(missing), tuple(notes), pending.in_baseline, compared
     )

@@ -55,18 +55,18 @@ class Mismatch:
 
 
 def mismatches(
-    held: BaselineBenchmark, protocol: str, settings: Mapping[str, Scalar]
+    reference: BaselineBenchmark, protocol: str, settings: Mapping[str, Scalar]
 ) -> Iterator[Mismatch]:
     """The settings that differ, of those that both sides record.
 
     Args:
-        held: the baseline's benchmark; one without a protocol states nothing and passes.
+        reference: the baseline's benchmark; one without a protocol states nothing and passes.
         protocol: of this run.
         settings: of this run's benchmark.
     """
-    if held.protocol and protocol and held.protocol != protocol:
-        yield Mismatch("protocol", held.protocol, protocol)
-    ours, theirs = dict(settings), dict(held.settings)
+    if reference.protocol and protocol and reference.protocol != protocol:
+        yield Mismatch("protocol", reference.protocol, protocol)
+    ours, theirs = dict(settings), dict(reference.settings)
     if "chat" in ours and "chat" in theirs:
         usual = {name: UNLESS_RECORDED[name] for name in UNLESS_RECORDED if name in ours | theirs}
         ours, theirs = {**usual, **ours}, {**usual, **theirs}
@@ -75,15 +75,15 @@ def mismatches(
             yield Mismatch(name, theirs[name], value)
 
 
-def unrecorded(held: BaselineBenchmark, settings: Mapping[str, Scalar]) -> tuple[str, ...]:
+def unrecorded(reference: BaselineBenchmark, settings: Mapping[str, Scalar]) -> tuple[str, ...]:
     """Settings of this run that the baseline does not record, for a note.
 
     Answers drawn at temperature 0 have no top-p.
     """
     absent = [
-        name for name in settings if name not in held.settings and name not in UNLESS_RECORDED
+        name for name in settings if name not in reference.settings and name not in UNLESS_RECORDED
     ]
-    if "temperature" in held.settings:
+    if "temperature" in reference.settings:
         absent = [name for name in absent if name != "top_p"]
     return tuple(SETTINGS.get(name, name) for name in absent)
 

@@ -273,7 +273,7 @@ def unpaired_shares_mde(
     tolerance: float,
     power: float = POWER,
 ) -> float | None:
-    """The MDE of `unpaired_shares_test`: both sides' passes are binomial.
+    """The MDE of `suissa_shuster_test`: both sides' passes are binomial.
 
     Args:
         now_n: samples of this run; of clustered samples n divided by the design effect.

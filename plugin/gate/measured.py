@@ -1,93 +1,47 @@
-"""What the gate is given beside the baseline: a run's benchmarks, and what the user asked for."""
+"""A benchmark as it was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .._util.jsonio import Scalar
-from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
-from .baseline import BaselineBenchmark
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One benchmark of this run, ready for the gate.
+class BenchmarkMeasurement:
+    """One benchmark under one protocol.
 
     Attributes:
         benchmark: name, such as `real`.
-        protocol: name, such as `real/whole-word`.
-        primary: whether it is gated.
-        table: values of every scored sample; without samples where only numbers are known.
-        scores: folded from the table.
-        incomplete: why the scores cannot be judged, such as `3 of 1,600 samples are errors`;
-            empty when the coverage is complete.
+        protocol: name, such as `real/whole-word`; empty where the source states none.
+        primary: whether its metrics are the benchmark's headline ones (gated, in the composite).
+        scores: one for each metric.
+        table: each sample's values; None where the source holds only numbers. With it,
+            comparisons are paired.
+        dataset: content hash of the planned samples; empty where the source states none.
+        incomplete: why the scores are not of every planned sample; empty when they are.
+        settings: what decides what is measured beside the samples; see `identity`.
         planned: content hashes of the planned samples; None where that is not known.
-        settings: what decides what is measured; see `identity`.
-        unavailable: metrics that cannot exist with this run's settings, such as pass@5 of one
-            trial.
+        unavailable: metrics that cannot exist with the run's settings, such as pass@5 of one trial.
     """
 
     benchmark: str
     protocol: str
     primary: bool
-    table: SampleValues
     scores: tuple[Score, ...]
+    table: SampleValues | None = None
+    dataset: str = ""
     incomplete: str = ""
-    planned: frozenset[str] | None = None
     settings: Mapping[str, Scalar] = field(default_factory=dict)
+    planned: frozenset[str] | None = None
     unavailable: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What the user asked the gate to look at.
-
-    Attributes:
-        remedy: what to do about a benchmark that the run lacks.
-        selection: what selected items (`-k`, `a file argument`): benchmarks and samples of the
-            baseline that this run lacks are its doing. Empty when everything was to be measured.
-        limited: what left out samples only (`--limit`).
-        chosen_metrics: by benchmark, what chose among its metrics (`--k`).
-        allowed: settings that may differ from the baseline's, see `identity.SETTINGS`.
-        gate_on: metrics to gate beside those that are gated by default; `humaneval/pass@1` is
-            that of one benchmark.
-        tolerance: allowed worsening by metric, by `BENCH/METRIC`, and by `*` for all others; in
-            hundredths of the unit for shares (0.01 is 1 pp), times 100 for other units.
-    """
-
-    remedy: str = "give its data, or deselect it on purpose (-k)"
-    selection: tuple[str, ...] = ()
-    limited: tuple[str, ...] = ()
-    chosen_metrics: Mapping[str, str] = field(default_factory=dict)
-    allowed: frozenset[str] = frozenset()
-    gate_on: frozenset[str] = frozenset()
-    tolerance: Mapping[str, float] = field(default_factory=dict)
-
-    def given(self, benchmark: str, score: Score) -> float | None:
-        """The tolerance given for a metric by its name, in the metric's unit; None without one."""
-        for name in (f"{benchmark}/{score.metric}", score.metric):
-            if name in self.tolerance:
-                return self.tolerance[name] * (1 if score.share else 100)
-        return None
-
-    def tolerance_of(self, benchmark: str, score: Score, held: BaselineBenchmark) -> float:
-        """Allowed worsening in the metric's unit: what was given, the baseline's, the default."""
-        allowed = self.given(benchmark, score)
-        if allowed is not None:
-            return allowed
-        if "*" in self.tolerance and score.unit in ("share", "points"):
-            return self.tolerance["*"] * (1 if score.share else 100)
-        if score.metric in held.tolerance:
-            return held.tolerance[score.metric]
-        stated = held.scores.get(score.metric)
-        value = stated.value if stated is not None and stated.value is not None else 0.0
-        return default_tolerance(score.unit, value)
-
-    def gates(self, bench: Measured, score: Score) -> bool:
-        """Whether a metric of this run is gated."""
-        if not bench.primary or score.higher_is_better is None:
-            return False
-        names = {score.metric, f"{bench.benchmark}/{score.metric}"}
-        return score.gated or bool(names & self.gate_on)
+    def score(self, metric: str) -> Score | None:
+        """A metric's score; None if not measured."""
+        return next((score for score in self.scores if score.metric == metric), None)

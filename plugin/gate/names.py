@@ -28,17 +28,13 @@ class MetricNames:
     metrics: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, groups: Iterable[Mapping[str, Any]]) -> MetricNames:
-        """Of what a session planned, by what it recorded of its groups."""
+    def of(cls, reducers: Mapping[str, Mapping[str, Any]]) -> MetricNames:
+        """Of the benchmarks of a session, by the record of each one's reducer."""
         found: dict[str, tuple[str, ...]] = {}
-        for facts in groups:
-            if facts["primary"]:
-                name, reducer = facts["benchmark"], reducer_of(facts["reducer"])
-                corpus = reducer.corpus if isinstance(reducer, Named) else ()
-                found[name] = (
-                    *reducer.metrics(name),
-                    *(f"{name} {metric}" for metric in corpus),
-                )
+        for name, record in reducers.items():
+            reducer = reducer_of(record)
+            corpus = reducer.corpus if isinstance(reducer, Named) else ()
+            found[name] = (*reducer.metrics(name), *(f"{name} {metric}" for metric in corpus))
         return cls(found)
 
     @property

@@ -7,17 +7,17 @@ of one checkpoint differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, sqrt
 
 from ..scores.intervals import proportion_standard_error
-from ..scores.noise import Noise
-from ..scores.noise_parts import draw_variance, noise_of_passes, variance_of_pass_at_k
+from ..scores.noise import draw_variance, noise_of_passes, variance_of_pass_at_k
 from ..scores.reducers import estimate_pass_at_k
-from .mde import loss_mde, paired_shares_mde
-from .sample_size import clusters_needed, samples_needed
+from ..scores.score import Noise
+from .mde import POWER, loss_mde, loss_power, lost_and_won, paired_shares_mde
+from .power import power_of_losses
 
 _MOST_TRIALS = 1000
 
@@ -39,6 +39,11 @@ class Target:
     alpha: float
     tolerance: float
 
+    @property
+    def rule(self) -> dict[str, float]:
+        """What the functions of `mde` call a drop found."""
+        return {"alpha": self.alpha, "tolerance": self.tolerance, "power": self.power}
+
 
 @dataclass(frozen=True, slots=True)
 class FlipsRow:
@@ -46,14 +51,14 @@ class FlipsRow:
 
     Attributes:
         flips: share of samples that flip when nothing has changed.
-        told: where that is from; empty where it is assumed.
+        source: where that is from; empty where it is assumed.
         needed: samples; None where no number of them finds the drop.
         mde: minimum detectable effect with the samples there are, as a share; None where no drop
             is found, or without a baseline.
     """
 
     flips: float
-    told: str
+    source: str
     needed: int | None
     mde: float | None
 
@@ -102,53 +107,43 @@ def design_effect(value: float, n: int, standard_error: float | None) -> float:
 
 
 def by_flips(
-    target: Target, flips: Iterable[tuple[float, str]], held: Shares | None = None
+    target: Target, flips: Iterable[tuple[float, str]], known: Shares | None = None
 ) -> tuple[FlipsRow, ...]:
     """A row for each share of flips.
 
     Args:
         flips: the shares, and where each is from.
-        held: the baseline; its clusters are taken to be those of the flips too.
+        known: the baseline; its clusters are taken to be those of the flips too.
     """
-    effect = held.design_effect if held else 1.0
-    rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
+    rule = target.rule
+    effect = known.design_effect if known else 1.0
     return tuple(
         FlipsRow(
             share,
-            told,
+            source,
             samples_needed(
                 target.drop,
                 flips=share,
-                baseline=held.value if held else None,
+                baseline=known.value if known else None,
                 design_effect=effect,
-                **rules,
+                **rule,
             ),
-            paired_shares_mde(held.n / effect, share, held.value, **rules) if held else None,
+            paired_shares_mde(known.n / effect, share, known.value, **rule) if known else None,
         )
-        for share, told in flips
+        for share, source in flips
     )
 
 
 def mde_curve(
-    target: Target, flips: float, ns: Sequence[int], held: Shares | None = None
+    target: Target, flips: float, ns: Sequence[int], known: Shares | None = None
 ) -> tuple[float | None, ...]:
     """The MDE of 0/1 outcomes at each number of samples, as shares.
 
     Without a baseline half of the samples are taken to pass, so that as many can be lost as won.
     """
-    effect = held.design_effect if held else 1.0
-    value = held.value if held else 0.5
-    return tuple(
-        paired_shares_mde(
-            n / effect,
-            flips,
-            value,
-            alpha=target.alpha,
-            tolerance=target.tolerance,
-            power=target.power,
-        )
-        for n in ns
-    )
+    effect = known.design_effect if known else 1.0
+    value = known.value if known else 0.5
+    return tuple(paired_shares_mde(n / effect, flips, value, **target.rule) for n in ns)
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
@@ -199,7 +194,7 @@ class Passes:
         n = len(self.counts)
         found = draw_variance(
             [trials] * n,
-            lambda place, number: variance_of_pass_at_k(*self.counts[place], self.k, number),
+            lambda index, number: variance_of_pass_at_k(*self.counts[index], self.k, number),
         )
         return None if found is None else max(0.0, found * n)
 
@@ -222,21 +217,20 @@ def changed_beside_the_draw(
     return max(0.0, seen - draw)
 
 
-def by_trials(target: Target, held: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
+def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
     """A row for each number of trials; both sides of the comparison have as many."""
-    values = held.values
+    values = known.values
     n, total = len(values), sum(values)
     if not total:
         return ()
     value, unit = total / n, sum(v * v for v in values) / total
-    rules = {"alpha": target.alpha, "tolerance": target.tolerance, "power": target.power}
-    noise = held.noise
+    noise, rule = known.noise, target.rule
     rows = []
     for number in trials:
-        draw = held.variance_of_draw(number) if number >= held.k else None
+        draw = known.variance_of_draw(number) if number >= known.k else None
         if draw is None:
             continue
-        variance = held.changed + 2 * draw
+        variance = known.changed + 2 * draw
         error = None
         if noise is not None:
             of_problems = noise.share_of_problems * noise.se_now**2
@@ -245,8 +239,101 @@ def by_trials(target: Target, held: Passes, trials: Iterable[int]) -> tuple[Tria
             TrialsRow(
                 number,
                 error,
-                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rules),
-                loss_mde(n, variance, unit, value, **rules),
+                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rule),
+                loss_mde(n, variance, unit, value, **rule),
             )
         )
     return tuple(rows)
+
+
+_MOST_SAMPLES = 2**27
+
+
+def samples_needed(
+    drop: float,
+    *,
+    flips: float,
+    alpha: float,
+    tolerance: float,
+    baseline: float | None = None,
+    design_effect: float = 1.0,
+    power: float = POWER,
+) -> int | None:
+    """The samples with which a true drop of 0/1 outcomes is found: `paired_shares_mde` inverted.
+
+    Power rises with n in small steps up and down, since counts are whole. So the number returned
+    is one from which on, for the next twentieth, the power stays within a hundredth of what is
+    wanted.
+
+    Args:
+        drop: true drop, as a share.
+        flips: share of samples that flip when nothing has changed.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+        baseline: the baseline's share, for what can be lost and won at all; None if not known.
+        design_effect: of the clusters: n samples are worth n / design_effect single ones.
+
+    Returns:
+        Samples, or None where no number of them finds it: a drop within the tolerance, or one
+        larger than the baseline's share.
+    """
+    if not tolerance < drop <= (1.0 if baseline is None else baseline):
+        return None
+    lost, won = lost_and_won(drop, flips, baseline)
+
+    def found(n: int) -> float:
+        return power_of_losses(n / design_effect, lost, won, alpha=alpha, tolerance=tolerance)
+
+    return _fewest(found, power)
+
+
+def clusters_needed(
+    drop: float,
+    *,
+    variance: float,
+    unit: float,
+    alpha: float,
+    tolerance: float,
+    baseline: float = 1.0,
+    power: float = POWER,
+) -> int | None:
+    """The problems with which a true drop of a graded metric is found: `graded_mde` inverted.
+
+    Args:
+        drop: true drop, as a share.
+        variance: mean square of the problems' differences when nothing has changed; with t
+            trials a problem on either side, pass@1 has `2 mean(p (1 - p)) / t` of sampling.
+        unit: value of a problem that is lost, `sum v^2 / sum v` of the baseline's values.
+        alpha, tolerance, power: as in `paired_shares_mde`.
+        baseline: the baseline's mean.
+
+    Returns:
+        Problems, or None as in `samples_needed`.
+    """
+    if not tolerance < drop <= baseline:
+        return None
+
+    def found(n: int) -> float:
+        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
+
+    return _fewest(found, power)
+
+
+def _fewest(found: Callable[[int], float], power: float) -> int | None:
+    """The fewest n with the power, by doubling and bisection; None above 2^27."""
+    high = 1
+    while found(high) < power:
+        high *= 2
+        if high > _MOST_SAMPLES:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if found(middle) < power else (low, middle)
+    while True:
+        ahead = [high + max(i, i * high // 100) for i in range(1, 6)]
+        short = [n for n in ahead if found(n) < power - 0.01]
+        if not short:
+            return high
+        high = short[-1] + 1
+        while found(high) < power:
+            high += 1

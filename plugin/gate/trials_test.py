@@ -78,7 +78,7 @@ def trials_test(
 
     Returns:
         With equal numbers of trials the p-values of `sign_flip_test`; otherwise the larger of
-        those and the ones of `label_test`, each of the three by itself.
+        those and the ones of `label_permutation_test`, each of the three by itself.
 
     Raises:
         ValueError: a problem has fewer than k trials, or more passes than trials.
@@ -88,11 +88,13 @@ def trials_test(
     signs = sign_flip_test(now - then, draws=draws, seed=seed)
     if (now_trials == then_trials).all():
         return signs
-    labels = label_test(now_passed, now_trials, then_passed, then_trials, k, draws=draws, seed=seed)
+    labels = label_permutation_test(
+        now_passed, now_trials, then_passed, then_trials, k, draws=draws, seed=seed
+    )
     return PValues(*(max(pair) for pair in zip(signs, labels, strict=True)))
 
 
-def label_test(
+def label_permutation_test(
     now_passed: Counts,
     now_trials: Counts,
     then_passed: Counts,

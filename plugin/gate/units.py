@@ -1,4 +1,4 @@
-"""Differences and intervals of a comparison as text, in the unit of their metric."""
+"""Values, differences and intervals as text, in the unit of their metric."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from .._util.text import (
     number_interval,
     percent,
     percent_interval,
-    probability,
 )
-from .amounts import amount, signed_amount
-from .verdict import Verdict
 
 LESS_IS_BETTER = "↓"
 
@@ -51,8 +48,27 @@ def points_interval(interval: tuple[float, float] | None, unit: str = "share") -
     return f"[{low:+.4g}, {high:+.4g}]"
 
 
-def verdict_p(verdict: Verdict) -> str:
-    """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
-    if verdict.p_adjusted is None:
-        return ""
-    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
+_NAMES = {
+    "points": "points",
+    "bits_per_byte": "bits/byte",
+    "nats": "nats",
+    "seconds": "s",
+    "perplexity": "",
+    "": "",
+}
+
+
+def amount(value: float, unit: str) -> str:
+    """The size of a difference: `1.31 pp` of a share, `0.024 bits/byte`, `1.20 points`."""
+    if unit == "share":
+        return f"{abs(round(value * 100, 2)):.2f} pp"
+    if unit == "points":
+        return f"{abs(value):.2f} points"
+    return f"{abs(value):.4g} {_NAMES.get(unit, unit)}".rstrip()
+
+
+def signed_amount(value: float, unit: str) -> str:
+    """A difference with its sign: `-1.31 pp`."""
+    # Rounding first and adding zero keeps a tiny negative number from printing as -0.00.
+    sign = "-" if round(value, 12) < 0 and float(amount(value, unit).split()[0]) else "+"
+    return f"{sign}{amount(value, unit)}"

@@ -26,7 +26,7 @@ _LEFT_OUT = 1e-9
 _NORMAL_FROM = 500
 
 
-def unpaired_shares_test(now: float, now_n: float, then: float, then_n: float) -> PValues:
+def suissa_shuster_test(now: float, now_n: float, then: float, then_n: float) -> PValues:
     """Is the share `now` of `now_n` samples lower, or higher, than `then` of `then_n`?
 
     Suissa and Shuster's (1985) unconditional test, ordered by the score statistic
@@ -121,7 +121,7 @@ def share_error(value: float, n: float) -> float:
 
 
 def p_of_lower(now: float, now_n: int, then: float, then_n: int) -> float:
-    """The one-sided p of `unpaired_shares_test`: is `now` lower than `then`?
+    """The one-sided p of `suissa_shuster_test`: is `now` lower than `then`?
 
     Shares of whole numbers of samples; the passes need not be whole.
     """

@@ -1,9 +1,15 @@
-"""The shape of a comparison and of the verdict on it, and the list of verdict words."""
+"""Comparisons and verdicts: their shape, the list of verdict words, and how one is decided."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from .._util.holm import holm
+from .._util.text import probability
+from ..scores.metric import default_tolerance
+from .units import amount
 
 Word = Literal[
     "incomparable",
@@ -136,3 +142,230 @@ class Verdict:
     def p_name(self) -> str:
         """Which p `p_adjusted` is: `p better, Holm` or `p worse, Holm`."""
         return "p better, Holm" if self.word == "improved" else "p worse, Holm"
+
+
+def verdict_p(verdict: Verdict) -> str:
+    """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
+    if verdict.p_adjusted is None:
+        return ""
+    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
+
+
+DEFAULT_TOLERANCE = default_tolerance("share")
+
+
+DEFAULT_ALPHA = 0.05
+
+
+DEFAULT_MUST_SEE = 0.05
+
+
+# A significant rise of a share by so much is marked: a broken scorer rises too.
+LARGE_RISE = 0.10
+
+
+# 0.67 - 0.66 is a hair more than 0.01: a difference of exactly the bound must not depend on it.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What verdicts are made with.
+
+    Attributes:
+        alpha: significance level of everything that is gated together.
+        must_see: a comparison whose MDE is larger cannot say `unchanged`; of a share, as a
+            fraction. For other units it is as many default tolerances as it is for shares.
+    """
+
+    alpha: float = DEFAULT_ALPHA
+    must_see: float = DEFAULT_MUST_SEE
+
+    def must_see_of(self, comparison: Comparison) -> float:
+        """The bound on the MDE in the unit of the metric."""
+        tolerance = default_tolerance(comparison.unit, comparison.baseline)
+        return self.must_see * tolerance / DEFAULT_TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A metric that awaits its verdict.
+
+    Attributes:
+        metric: name, such as `real@1`.
+        comparison: the figures; None when nothing could be compared.
+        tolerance: allowed change for the worse, in the metric's unit.
+        gated: whether it can fail the run and takes part in Holm's correction.
+        not_judged: the word where the figures are not judged at all: `incomparable`, `missing`
+            or `incomplete`; None otherwise.
+        reason: why, in a sentence.
+    """
+
+    metric: str
+    comparison: Comparison | None
+    tolerance: float = DEFAULT_TOLERANCE
+    gated: bool = True
+    not_judged: Word | None = None
+    reason: str = ""
+
+
+def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple[Verdict, ...]:
+    """The verdict on each candidate, in their order.
+
+    Give all candidates of a session at once: Holm's correction is over every gated metric of
+    every checkpoint, for "worse" and for "better" alike. A metric that is not gated stands alone.
+    The first rule that fits gives the word:
+
+    1. `incomparable`, `missing`, `incomplete`: see `Candidate.not_judged`.
+    2. `identical`: every compared outcome is the same.
+    3. `regressed`: worse by more than the tolerance, and the corrected one-sided p of "worse" is
+       at most alpha.
+    4. `improved`: better by more than the tolerance, and the corrected one-sided p of "better"
+       is at most alpha.
+    5. `inconclusive`: worse by more than the tolerance and not significant, or the comparison
+       could not have found a worsening of `must_see`.
+    6. `unchanged`: everything else.
+    """
+    rules = rules or Rules()
+    worse = _adjusted(
+        candidates, [c.comparison.p_worse if c.comparison else None for c in candidates]
+    )
+    better = _adjusted(
+        candidates, [c.comparison.p_better if c.comparison else None for c in candidates]
+    )
+    return tuple(
+        _verdict(candidate, worse[i], better[i], rules) for i, candidate in enumerate(candidates)
+    )
+
+
+def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
+    """Whether the run's exit status is 1.
+
+    An incomplete run fails whatever the gate is: an error is not a score, and `off` silences
+    verdicts only.
+
+    Args:
+        verdicts: those on gated metrics.
+        complete: whether every planned sample has an outcome and none is an error.
+    """
+    return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
+
+
+def _adjusted(
+    candidates: Sequence[Candidate], p_values: Sequence[float | None]
+) -> list[float | None]:
+    """Holm-adjusted p of the gated candidates that are judged; the others keep theirs."""
+    adjusted = list(p_values)
+    family = [
+        i
+        for i, candidate in enumerate(candidates)
+        if candidate.gated and candidate.not_judged is None and p_values[i] is not None
+    ]
+    raw = [p for i in family if (p := p_values[i]) is not None]
+    for i, p in zip(family, holm(raw), strict=True):
+        adjusted[i] = p
+    return adjusted
+
+
+def _verdict(
+    candidate: Candidate, p_worse: float | None, p_better: float | None, rules: Rules
+) -> Verdict:
+    word, detail = _word(candidate, p_worse, p_better, rules)
+    figures = candidate.comparison
+    large = (
+        word == "improved"
+        and figures is not None
+        and figures.improvement >= LARGE_RISE * _scale(figures.unit) - _ROUNDING
+        and figures.unit in ("share", "points")
+    )
+    return Verdict(
+        metric=candidate.metric,
+        word=word,
+        detail=detail,
+        tolerance=candidate.tolerance,
+        alpha=rules.alpha,
+        p_adjusted=p_better if word == "improved" else p_worse,
+        comparison=figures,
+        remark="unusually large: read some answers" if large else "",
+        gated=candidate.gated,
+    )
+
+
+def _scale(unit: str) -> float:
+    return 100.0 if unit == "points" else 1.0
+
+
+def _word(
+    candidate: Candidate, p_worse: float | None, p_better: float | None, rules: Rules
+) -> tuple[Word, str]:
+    figures, tolerance = candidate.comparison, candidate.tolerance
+    if candidate.not_judged is not None:
+        return candidate.not_judged, candidate.reason
+    if figures is None:
+        return "incomplete", "nothing to compare: no sample or value in common with the baseline"
+    if figures.identical:
+        return "identical", "every outcome is the same"
+    change = figures.improvement
+    unit = figures.unit
+    fell = change < -tolerance - _ROUNDING
+    rose = change > tolerance + _ROUNDING
+    by = amount(change, unit)
+    allowed = amount(tolerance, unit)
+    if fell and p_worse is not None and p_worse <= rules.alpha:
+        return (
+            "regressed",
+            f"worse by {by}, tolerance {allowed}{_flips(figures)}, p worse, Holm = {p_worse:.2g}",
+        )
+    if rose and p_better is not None and p_better <= rules.alpha:
+        return (
+            "improved",
+            f"better by {by}{_flips(figures)}, p better, Holm = {p_better:.2g}",
+        )
+    if p_worse is None:
+        return "inconclusive", f"{_moved(change, by)}; {_untested(figures)}"
+    if fell:
+        return (
+            "inconclusive",
+            f"worse by {by}, tolerance {allowed}, but p worse, Holm = {p_worse:.2g}; "
+            f"{_sensitivity(figures)}",
+        )
+    must_see = rules.must_see_of(figures)
+    if figures.mde is None or figures.mde > must_see + _ROUNDING:
+        wanted = amount(must_see, unit)
+        return (
+            "inconclusive",
+            f"{_moved(change, by)}; a {_fall(figures)} of {wanted} would not have been found: "
+            f"{_sensitivity(figures)}",
+        )
+    return "unchanged", f"{_moved(change, by)}; {_sensitivity(figures)}"
+
+
+def _moved(change: float, by: str) -> str:
+    if not change:
+        return "no difference"
+    return f"{'worse' if change < 0 else 'better'} by {by}"
+
+
+def _fall(figures: Comparison) -> str:
+    """What a change for the worse is called: a `drop`, or a `rise` where less is better."""
+    return "drop" if figures.higher_is_better else "rise"
+
+
+def _flips(figures: Comparison) -> str:
+    """`, 61 regressions and 24 improvements of 1,600` for a paired comparison, or nothing."""
+    if figures.lost is None or figures.won is None or figures.n is None:
+        return ""
+    return f", {figures.lost:,} lost and {figures.won:,} won of {figures.n:,}"
+
+
+def _sensitivity(figures: Comparison) -> str:
+    n = "" if figures.n is None else f" at n = {figures.n:,}"
+    if figures.mde is None:
+        return f"MDE: no {_fall(figures)}{n} would be found in four runs of five"
+    return f"MDE {amount(figures.mde, figures.unit)}{n}"
+
+
+def _untested(figures: Comparison) -> str:
+    if figures.kind == "point":
+        return "not tested: the baseline gives neither n nor standard error"
+    return "not tested: one side has no standard error"

@@ -22,7 +22,8 @@ from ..gate.baseline import (
     BaselineComposite,
     BaselineScore,
 )
-from .numbers_file import read_bare_numbers, read_lm_eval
+from .lm_eval import read_lm_eval
+from .numbers import read_bare_numbers
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -69,11 +70,11 @@ def dump(baseline: Baseline) -> str:
     Raises:
         ValueError: a number is NaN or infinite.
     """
-    held = {
-        name: replace(held, outcomes=dict(sorted(held.outcomes.items())))
-        for name, held in baseline.benchmarks.items()
+    bench = {
+        name: replace(bench, outcomes=dict(sorted(bench.outcomes.items())))
+        for name, bench in baseline.benchmarks.items()
     }
-    return "".join(_lines(replace(baseline, benchmarks=held), "")) + "\n"
+    return "".join(_lines(replace(baseline, benchmarks=bench), "")) + "\n"
 
 
 def write(baseline: Baseline, path: str | os.PathLike[str]) -> None:
@@ -148,10 +149,10 @@ def _parse(text: str, where: str) -> dict[str, Any]:
 def _read_baseline(content: Mapping[str, Any], text: str, where: str) -> Baseline:
     from pydantic import TypeAdapter, ValidationError
 
-    stated = content.get("format", FORMAT)
-    if stated not in (FORMAT, *OLDER_FORMATS):
+    version = content.get("format", FORMAT)
+    if version not in (FORMAT, *OLDER_FORMATS):
         raise CkptbenchError(
-            f"has the format {stated!r}; this version reads {FORMAT!r} and older ones",
+            f"has the format {version!r}; this version reads {FORMAT!r} and older ones",
             where=where,
             remedy="Use the ckptbench version that wrote it, or make the baseline again.",
         )
@@ -159,8 +160,8 @@ def _read_baseline(content: Mapping[str, Any], text: str, where: str) -> Baselin
         baseline = TypeAdapter(Baseline).validate_json(text.removeprefix("\ufeff"), strict=True)
     except ValidationError as error:
         raise _explain(error.errors(include_url=False), where) from None
-    for place, wrong in _contradictions(baseline):
-        raise CkptbenchError(wrong, where=f"{where}: {place}", remedy=_REMEDY)
+    for location, wrong in _contradictions(baseline):
+        raise CkptbenchError(wrong, where=f"{where}: {location}", remedy=_REMEDY)
     return baseline
 
 
@@ -184,14 +185,14 @@ def _explain(errors: list[ErrorDetails], where: str) -> CkptbenchError:
             what = f"the key {key!r} is missing"
         else:
             what = f"{key!r} is {reprlib.repr(first['input'])}: {first['msg'].lower()}"
-    place = " → ".join(above) or "top level"
+    location = " → ".join(above) or "top level"
     more = f" (and {others} more)" if others else ""
-    return CkptbenchError(f"{what}{more}", where=f"{where}: {place}", remedy=_REMEDY)
+    return CkptbenchError(f"{what}{more}", where=f"{where}: {location}", remedy=_REMEDY)
 
 
-def _known_keys(place: list[str]) -> list[str]:
+def _known_keys(location: list[str]) -> list[str]:
     """The keys that an object at this place of the file has."""
-    match place:
+    match location:
         case []:
             owner: Any = Baseline
         case ["composite"]:
@@ -205,43 +206,46 @@ def _known_keys(place: list[str]) -> list[str]:
 
 def _contradictions(baseline: Baseline) -> Iterator[tuple[str, str]]:
     """Places of a well-formed file and what is wrong there."""
-    for protocol, held in baseline.benchmarks.items():
-        place = f"benchmarks → {protocol}"
-        if isinstance(held.trials, int) and held.trials < 1:
-            yield place, f"'trials' is {held.trials}"
-        if held.protocol != protocol or protocol.partition("/")[0] != held.benchmark:
-            yield place, f"is benchmark {held.benchmark!r} under protocol {held.protocol!r}"
-        if held.n is not None and held.n < 0:
-            yield place, f"'n' is {held.n}"
-        for metric, score in held.scores.items():
-            yield from _wrong_score(f"{place} → scores → {metric}", metric, score)
-        for part, names in (("scores", held.scores), ("tolerance", held.tolerance)):
+    for protocol, bench in baseline.benchmarks.items():
+        location = f"benchmarks → {protocol}"
+        if isinstance(bench.trials, int) and bench.trials < 1:
+            yield location, f"'trials' is {bench.trials}"
+        if bench.protocol != protocol or protocol.partition("/")[0] != bench.benchmark:
+            yield location, f"is benchmark {bench.benchmark!r} under protocol {bench.protocol!r}"
+        if bench.n is not None and bench.n < 0:
+            yield location, f"'n' is {bench.n}"
+        for metric, score in bench.scores.items():
+            yield from _wrong_score(f"{location} → scores → {metric}", metric, score)
+        for part, names in (("scores", bench.scores), ("tolerance", bench.tolerance)):
             for metric in names:
-                if metric not in held.metrics:
-                    hint = nearest(metric, held.metrics)
-                    yield f"{place} → {part}", f"unknown metric {metric!r}{hint}"
-        for metric, bound in held.tolerance.items():
-            shares = metric not in held.scores or held.scores[metric].unit == "share"
+                if metric not in bench.metrics:
+                    hint = nearest(metric, bench.metrics)
+                    yield f"{location} → {part}", f"unknown metric {metric!r}{hint}"
+        for metric, bound in bench.tolerance.items():
+            shares = metric not in bench.scores or bench.scores[metric].unit == "share"
             if bound < 0 or (shares and bound > 1):
-                yield f"{place} → tolerance", f"{metric!r} is {bound}, not a fraction from 0 to 1"
-        for sample, row in held.outcomes.items():
-            if len(row) != len(held.metrics):
-                wrong = f"has {len(row)} values for {len(held.metrics)} metrics"
-                yield f"{place} → outcomes → {sample}", wrong
+                yield (
+                    f"{location} → tolerance",
+                    f"{metric!r} is {bound}, not a fraction from 0 to 1",
+                )
+        for sample, row in bench.outcomes.items():
+            if len(row) != len(bench.metrics):
+                wrong = f"has {len(row)} values for {len(bench.metrics)} metrics"
+                yield f"{location} → outcomes → {sample}", wrong
                 continue
-            for metric, value in zip(held.metrics, row, strict=True):
+            for metric, value in zip(bench.metrics, row, strict=True):
                 if not _possible(metric, value):
                     wrong = f"{metric!r} is {value}, not a fraction from 0 to 1"
-                    yield f"{place} → outcomes → {sample}", wrong
+                    yield f"{location} → outcomes → {sample}", wrong
 
 
-def _wrong_score(place: str, metric: str, score: BaselineScore) -> Iterator[tuple[str, str]]:
+def _wrong_score(location: str, metric: str, score: BaselineScore) -> Iterator[tuple[str, str]]:
     if not _possible(metric, score.value):
-        yield place, f"'value' is {score.value}, not a fraction from 0 to 1"
+        yield location, f"'value' is {score.value}, not a fraction from 0 to 1"
     if score.standard_error is not None and score.standard_error < 0:
-        yield place, f"'standard_error' is {score.standard_error}"
+        yield location, f"'standard_error' is {score.standard_error}"
     if score.n is not None and score.n < 0:
-        yield place, f"'n' is {score.n}"
+        yield location, f"'n' is {score.n}"
 
 
 def _possible(metric: str, value: float | None) -> bool:
@@ -258,8 +262,8 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
         yield json.dumps(plain, ensure_ascii=False, allow_nan=False)
         return
     inner = indent + "  "
-    for place, (key, member) in enumerate(value.items()):
-        yield f"{',' if place else '{'}\n{inner}{json.dumps(key, ensure_ascii=False)}: "
+    for number, (key, member) in enumerate(value.items()):
+        yield f"{',' if number else '{'}\n{inner}{json.dumps(key, ensure_ascii=False)}: "
         if isinstance(member, tuple):
             yield _row(member)
         else:

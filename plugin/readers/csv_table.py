@@ -12,7 +12,7 @@ from .._util.names import epoch_in, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import stated_score
+from .reported import reported_score
 from .result import Result
 
 _SHARES = {"real1": "real@1", "real5": "real@5", "lambada": "lambada@1"}
@@ -45,7 +45,7 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
         CkptbenchError: a column is unknown, or a value is not what its column holds.
     """
     given = dict(n or {})
-    rows = list(_rows(path))
+    rows = list(_table_rows(path))
     if not rows:
         raise CkptbenchError("holds no checkpoint", where=str(path), remedy=_REMEDY)
     scale, notes = _scale(rows, path)
@@ -67,7 +67,7 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
     return Result(path, "table", tuple(read), notes=tuple(notes))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Lines by number, their cells by column."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -108,8 +108,8 @@ def _check_header(header: list[str], path: Path) -> None:
 def _scale(rows: list[tuple[int, dict[str, str]]], path: Path) -> tuple[float, list[str]]:
     """What scores are divided by, and a note when that is not 1."""
     names = (*_SHARES, "printed_composite")
-    cells = [(name, _number(row, name, number, path)) for number, row in rows for name in names]
-    columns = {name: [v for held, v in cells if held == name and v is not None] for name in names}
+    cells = [(name, _number_in(row, name, number, path)) for number, row in rows for name in names]
+    columns = {name: [v for part, v in cells if part == name and v is not None] for name in names}
     percentages = [name for name, values in columns.items() if any(v > 1 for v in values)]
     if not percentages:
         return 1.0, []
@@ -136,12 +136,12 @@ def _measurement(
     run, name = row.get("run", ""), row["checkpoint"]
     if not name:
         raise CkptbenchError("the checkpoint has no name", where=where)
-    seq_len = _whole(row, "seq_len", number, path)
-    n = _whole(row, "n", number, path) or _given((run, str(seq_len), "*"), given, used)
-    lambada_n = _whole(row, "lambada_n", number, path) or _given(("lambada",), given, used)
+    seq_len = _count_in(row, "seq_len", number, path)
+    n = _count_in(row, "n", number, path) or _given((run, str(seq_len), "*"), given, used)
+    lambada_n = _count_in(row, "lambada_n", number, path) or _given(("lambada",), given, used)
     shares: dict[str, float] = {}
     for column in (*_SHARES, "printed_composite"):
-        value = _number(row, column, number, path)
+        value = _number_in(row, column, number, path)
         if value is not None:
             shares[column] = value / scale
             if not 0 <= shares[column] <= 1:
@@ -152,15 +152,15 @@ def _measurement(
             benchmark,
             "",
             True,
-            tuple(stated_score(_SHARES[c], shares[c], n=count) for c in held if c in shares),
+            tuple(reported_score(_SHARES[c], shares[c], n=count) for c in part if c in shares),
         )
-        for benchmark, held, count in parts
-        if any(column in shares for column in held)
+        for benchmark, part, count in parts
+        if any(column in shares for column in part)
     )
     if not benchmarks:
         raise CkptbenchError(f"{name} has no score", where=where)
-    step = _whole(row, "step", number, path)
-    epoch = _number(row, "epoch", number, path)
+    step = _count_in(row, "step", number, path)
+    epoch = _number_in(row, "epoch", number, path)
     measurement = Measurement(
         name=name,
         run=run,
@@ -182,7 +182,7 @@ def _given(keys: tuple[str, ...], given: Mapping[str, int], used: set[str]) -> i
     return None
 
 
-def _number(row: Mapping[str, str], column: str, number: int, path: Path) -> float | None:
+def _number_in(row: Mapping[str, str], column: str, number: int, path: Path) -> float | None:
     text = row.get(column, "")
     if not text:
         return None
@@ -195,8 +195,8 @@ def _number(row: Mapping[str, str], column: str, number: int, path: Path) -> flo
     return value
 
 
-def _whole(row: Mapping[str, str], column: str, number: int, path: Path) -> int | None:
-    value = _number(row, column, number, path)
+def _count_in(row: Mapping[str, str], column: str, number: int, path: Path) -> int | None:
+    value = _number_in(row, column, number, path)
     if value is None:
         return None
     if value != int(value) or (value < 1 and column != "step"):

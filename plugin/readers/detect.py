@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
-from ..analysis.order import in_order
+from .._util.extensions import contributions
+from ..analysis.eligibility import in_order
 from ..gate.baseline import FORMAT as BASELINE_FORMAT
 from ..gate.baseline import OLDER_FORMATS
-from ..results.store import FILE_NAME as STORE
+from ..results.layout import STORE
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
-from .baseline_results import read_baseline
+from .baseline_measurement import read_baseline
 from .csv_table import read_table
 from .eval_results import ENDING, read_eval_results
 from .lm_eval import read_lm_eval_file, stamp_of
@@ -27,8 +28,25 @@ _ACCEPTED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ResultReader:
+    """Reads the results of some tool.
+
+    Attributes:
+        name: of the tool, as `Result.origin` has it.
+        accepts: whether it can read an existing file or folder; it looks at no more than it needs.
+        read: makes a result of what it accepts.
+    """
+
+    name: str
+    accepts: Callable[[Path], bool]
+    read: Callable[[Path], Result]
+
+
 def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
     """Read results, whatever made them. Of a folder of runs, the newest is taken.
+
+    Readers that plugins contribute are asked first.
 
     Args:
         n: samples where a CSV states none: by run, by sequence length, `lambada`, or `*`.
@@ -36,10 +54,14 @@ def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
     Raises:
         CkptbenchError: the path holds nothing that can be read; it says what is accepted.
     """
-    if path.is_dir():
-        return _folder(path)
     if not path.exists():
         raise CkptbenchError("there is no such file or folder", where=str(path), remedy=_ACCEPTED)
+    for reader in contributions("pytest_ckptbench_result_readers").values():
+        if reader.accepts(path):
+            found: Result = reader.read(path)
+            return found
+    if path.is_dir():
+        return _folder(path)
     if path.suffix.lower() == ".csv":
         return read_table(path, n)
     return _file(path)
@@ -68,9 +90,9 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
     whole = [r if r.origin else read_eval_results(siblings[r.path]) for r in results]
     seen: set[Path] = set()
     for result in whole:
-        if (place := result.path.resolve()) in seen:
+        if (location := result.path.resolve()) in seen:
             raise CkptbenchError("is given twice", where=str(result.path))
-        seen.add(place)
+        seen.add(location)
     return tuple(whole)
 
 
@@ -86,13 +108,13 @@ def _file(path: Path) -> Result:
             where=str(path),
             remedy=_ACCEPTED,
         )
-    stated = content.get("format")
-    if stated in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+    version = content.get("format")
+    if version in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         return read_run(path.parent)
-    if stated in (BASELINE_FORMAT, *OLDER_FORMATS):
+    if version in (BASELINE_FORMAT, *OLDER_FORMATS):
         return read_baseline(path)
-    if isinstance(stated, str) and stated.startswith("ckptbench."):
-        raise CkptbenchError(f"has the format {stated!r}", where=str(path), remedy=_ACCEPTED)
+    if isinstance(version, str) and version.startswith("ckptbench."):
+        raise CkptbenchError(f"has the format {version!r}", where=str(path), remedy=_ACCEPTED)
     results = content.get("results")
     if isinstance(results, Mapping):
         keys = [key for task in results.values() if isinstance(task, Mapping) for key in task]

@@ -11,7 +11,7 @@ from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import fraction, is_number, read_object, run_of, stated_score
+from .reported import fraction, is_count, is_number, read_object, reported_score, run_of
 from .result import Result
 
 ENDING = "_eval_results.json"
@@ -36,8 +36,8 @@ def read_eval_results(paths: Sequence[Path]) -> Result:
     parts = [bench for measurement in read for bench in measurement.benchmarks]
     if any(b.benchmark == "lambada" and not b.scores[0].n for b in parts):
         notes.append("lambada@1 is stated without its n: its differences are not tested")
-    place = paths[0] if len(paths) == 1 else paths[0].parent
-    return Result(place, "eval-results", tuple(read), notes=tuple(notes))
+    location = paths[0] if len(paths) == 1 else paths[0].parent
+    return Result(location, "eval-results", tuple(read), notes=tuple(notes))
 
 
 def _measurement(path: Path) -> Measurement:
@@ -49,12 +49,12 @@ def _measurement(path: Path) -> Measurement:
     benchmarks = []
     if values["real1"] is not None or values["real5"] is not None:
         scores = (
-            stated_score("real@1", values["real1"], n=n),
-            stated_score("real@5", values["real5"], n=n),
+            reported_score("real@1", values["real1"], n=n),
+            reported_score("real@5", values["real5"], n=n),
         )
         benchmarks.append(BenchmarkMeasurement("real", "", True, scores))
     if values["lambada_top1"] is not None:
-        lambada = stated_score(
+        lambada = reported_score(
             "lambada@1", values["lambada_top1"], n=_count(content, "lambada_samples", where)
         )
         benchmarks.append(BenchmarkMeasurement("lambada", "", True, (lambada,)))
@@ -97,8 +97,6 @@ def _check_keys(content: Mapping[str, Any], path: Path) -> None:
 
 def _count(content: Mapping[str, Any], key: str, where: str) -> int | None:
     value = content.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if value is not None and not is_count(value):
         raise CkptbenchError(f"{key!r} is {value!r}, not a whole number from 1", where=where)
     return value

@@ -1,4 +1,5 @@
-"""A results file of lm-eval, and the sample logs beside it."""
+"""lm-eval's results, of any version of it, and the sample logs beside them: all that is known of
+their format where they are read."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .._util.errors import CkptbenchError
+from .._util.jsonio import Scalar
+from .._util.names import step_in
+from ..gate.baseline import Baseline, BaselineScore, bare_baseline
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
-from .model_names import model_of, named, revision_of
-from .numbers_file import read_lm_eval
-from .reported import read_object, stated_score
+from .reported import is_count, is_number, read_object, reported_score, run_of
 from .result import Result, SampleRow
 
 
@@ -39,13 +41,13 @@ def read_lm_eval_file(path: Path) -> Result:
     scores = read_lm_eval(content, str(path)).benchmarks[""].scores
     by_task: dict[str, list[Score]] = defaultdict(list)
     notes: list[str] = []
-    for name, held in scores.items():
+    for name, entry in scores.items():
         task, _, metric = name.rpartition(" ")
-        kind = known_metric(metric, higher_is_better=_direction(content, task, metric))
+        kind = known_metric(metric, higher_is_better=direction_of(content, task, metric))
         if kind.unit == "" and kind.higher_is_better:
             kind = SHARE
-        score = stated_score(
-            name, held.value, n=held.n, standard_error=held.standard_error, kind=kind
+        score = reported_score(
+            name, entry.value, n=entry.n, standard_error=entry.standard_error, kind=kind
         )
         by_task[task].append(score)
     benchmarks = []
@@ -67,21 +69,98 @@ def read_lm_eval_file(path: Path) -> Result:
         source=str(path),
         spec=model,
     )
-    return Result(path, "lm-eval", (measurement,), samples=partial(_rows, path), notes=tuple(notes))
+    return Result(
+        path, "lm-eval", (measurement,), samples=partial(_sample_rows, path), notes=tuple(notes)
+    )
 
 
-def stamp_of(path: Path) -> str:
-    """The time in the name of a results file or a log, as text that sorts by it."""
-    return path.stem.rpartition("_")[2]
+def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
+    """The baseline of a results file of lm-eval.
+
+    Metrics are named `TASK METRIC,FILTER`, such as `hellaswag acc,none`, as in the file; standard
+    errors come from its `_stderr` entries and n from the effective number of its `n-samples`. Where
+    it states whether it was a chat, its settings do too; see `identity`.
+
+    Raises:
+        CkptbenchError: `results` does not hold numbers by task.
+    """
+    remedy = "Give the results_*.json that lm-eval wrote."
+    scores: dict[str, BaselineScore] = {}
+    results = content["results"]
+    if not isinstance(results, Mapping):
+        raise CkptbenchError("'results' is no object", where=where, remedy=remedy)
+    for task, numbers in results.items():
+        if not isinstance(numbers, Mapping):
+            raise CkptbenchError(f"results of {task!r} are no object", where=where, remedy=remedy)
+        n = _count_of(content, task)
+        for name, value in numbers.items():
+            metric, comma, filter_name = name.partition(",")
+            # Keys without a filter (`alias`, `sample_len`) are not metrics.
+            if not comma or metric.endswith("_stderr") or not is_number(value):
+                continue
+            error = numbers.get(f"{metric}_stderr,{filter_name}")
+            known = float(error) if is_number(error) and error >= 0 else None
+            scores[f"{task} {name}"] = BaselineScore(float(value), known, n)
+    if not scores:
+        raise CkptbenchError("'results' holds no metric", where=where, remedy=remedy)
+    return bare_baseline(scores, _chat(content))
 
 
-def _direction(content: Mapping[str, Any], task: str, metric: str) -> bool | None:
+def model_of(content: Mapping[str, Any]) -> str:
+    """The model's name or folder; empty where the file does not say."""
+    name = content.get("model_name")
+    if isinstance(name, str) and name:
+        return name
+    return _arguments(content).get("pretrained", "")
+
+
+def revision_of(content: Mapping[str, Any]) -> str:
+    """The revision of the model on its hub, such as `step1000`; empty without one."""
+    return _arguments(content).get("revision", "")
+
+
+def named(model: str, revision: str, path: Path) -> tuple[str, str, int | None]:
+    """A checkpoint's name, its run, and its step.
+
+    Revisions of one model are checkpoints of one run, named by the revision; otherwise the model
+    is the checkpoint.
+    """
+    last = model.rstrip("/").rpartition("/")[2]
+    if revision and revision != "main":
+        return revision, last, step_in(revision)
+    name = last or path.stem
+    return name, run_of(model), step_in(name)
+
+
+def _arguments(content: Mapping[str, Any]) -> dict[str, str]:
+    """`model_args`, which is a text of pairs in some versions and an object in others."""
+    config = content.get("config")
+    given = config.get("model_args") if isinstance(config, Mapping) else None
+    if isinstance(given, Mapping):
+        return {str(key): str(value) for key, value in given.items()}
+    if isinstance(given, str):
+        return dict(part.strip().partition("=")[::2] for part in given.split(","))
+    return {}
+
+
+def direction_of(content: Mapping[str, Any], task: str, metric: str) -> bool | None:
     """Whether more of a metric is better, as far as the file says."""
-    name = metric.partition(",")[0]
-    stated = content.get("higher_is_better")
-    of_task = stated.get(task) if isinstance(stated, Mapping) else None
-    rises = of_task.get(name) if isinstance(of_task, Mapping) else None
+    of_task = _of_task(content, "higher_is_better", task)
+    rises = of_task.get(metric.partition(",")[0]) if isinstance(of_task, Mapping) else None
     return rises if isinstance(rises, bool) else None
+
+
+def _of_task(content: Mapping[str, Any], key: str, task: str) -> Any:
+    """What the file has of a task under one of its keys; None without it."""
+    by_task = content.get(key)
+    return by_task.get(task) if isinstance(by_task, Mapping) else None
+
+
+def _count_of(content: Mapping[str, Any], task: str) -> int | None:
+    """Documents that were asked, the effective number where there are two."""
+    counts = _of_task(content, "n-samples", task)
+    n = counts.get("effective") if isinstance(counts, Mapping) else counts
+    return n if is_count(n) else None
 
 
 def _members(content: Mapping[str, Any], scored: Collection[str]) -> set[str]:
@@ -94,11 +173,24 @@ def _members(content: Mapping[str, Any], scored: Collection[str]) -> set[str]:
 
 def _protocol(content: Mapping[str, Any], task: str) -> str:
     """A task's protocol as our own runs of it name theirs: its version and number of shots."""
-    version, shots = (
-        held.get(task) if isinstance(held := content.get(key), Mapping) else None
-        for key in ("versions", "n-shot")
-    )
+    version, shots = (_of_task(content, key, task) for key in ("versions", "n-shot"))
     return "" if version is None or shots is None else f"{task}/v{version}-{shots}-shot"
+
+
+def _chat(content: Mapping[str, Any]) -> dict[str, Scalar]:
+    """What lm-eval's command line writes of the prompts: the template's text, and the system's."""
+    if "chat_template" not in content:
+        return {}
+    chats = bool(content["chat_template"])
+    # lm-eval writes it of plain prompts too, where it changes nothing.
+    turns = chats and bool(content.get("fewshot_as_multiturn"))
+    system = str(content.get("system_instruction") or "")
+    return {"chat": chats, "fewshot_as_multiturn": turns, "system_instruction": system}
+
+
+def stamp_of(path: Path) -> str:
+    """The time in the name of a results file or a log, as text that sorts by it."""
+    return path.stem.rpartition("_")[2]
 
 
 def _log_of(path: Path, task: str) -> Path | None:
@@ -144,9 +236,9 @@ def _table(log: Path, scores: tuple[Score, ...]) -> tuple[SampleValues | None, s
     """The documents' values of a task's scores, and a note on what has none."""
     columns: list[dict[str, float]] = [{} for _ in scores]
     wanted: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for place, score in enumerate(scores):
+    for index, score in enumerate(scores):
         metric, _, filter_name = score.metric.rpartition(" ")[2].partition(",")
-        wanted[filter_name].append((place, metric))
+        wanted[filter_name].append((index, metric))
     times: dict[tuple[str, str], int] = defaultdict(int)
     for row in _documents(log):
         filter_name = str(row.get("filter", "none"))
@@ -154,10 +246,10 @@ def _table(log: Path, scores: tuple[Score, ...]) -> tuple[SampleValues | None, s
         times[filter_name, key] += 1
         # The same document asked twice is two samples, in the order of the log.
         key = key if times[filter_name, key] == 1 else f"{key}-{times[filter_name, key]}"
-        for place, metric in wanted.get(filter_name, ()):
+        for index, metric in wanted.get(filter_name, ()):
             value = row.get(metric)
             if isinstance(value, bool | int | float) and isfinite(value):
-                columns[place][key] = float(value)
+                columns[index][key] = float(value)
     kept = [
         column if _is_mean_of(column, score) else {}
         for column, score in zip(columns, scores, strict=True)
@@ -180,7 +272,7 @@ def _is_mean_of(column: Mapping[str, float], score: Score) -> bool:
     return abs(sum(column.values()) / len(column) - score.value) < 1e-6
 
 
-def _rows(path: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
+def _sample_rows(path: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
     log = _log_of(path, benchmark)
     if log is None:
         return

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, nearest
 from .._util.names import step_in
 from ..analysis.composites import with_composite
+from ..gate.baseline import Baseline, BaselineScore, bare_baseline
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from ..scores.metric import known_metric
 from ..scores.score import Score
-from .model_names import model_of, named, revision_of
-from .numbers_file import read_bare_numbers
-from .reported import fraction, is_number, read_object, run_of, stated_score
+from .lm_eval import direction_of, model_of, named, revision_of
+from .reported import fraction, is_count, is_number, read_object, reported_score, run_of
 from .result import Result
 
 _ENDING = "_stderr"
@@ -36,14 +36,14 @@ def read_numbers_file(path: Path) -> Result:
     content = read_object(path)
     if "results" in content:
         return _by_task(content, path)
-    tasks = {key: held for key, held in content.items() if key != "config"}
+    tasks = {key: entry for key, entry in content.items() if key != "config"}
     if isinstance(content.get("config"), Mapping) and all(map(_is_numbers, tasks.values())):
         # The evaluation harness of BigCode names its tasks at the top.
         return _by_task({"results": tasks, "config": content["config"]}, path)
     bare = read_bare_numbers(content, str(path)).benchmarks[""].scores
     by_benchmark: dict[str, list[Score]] = defaultdict(list)
-    for metric, held in bare.items():
-        score = stated_score(metric, held.value, n=held.n, standard_error=held.standard_error)
+    for metric, entry in bare.items():
+        score = reported_score(metric, entry.value, n=entry.n, standard_error=entry.standard_error)
         by_benchmark[metric.partition("@")[0]].append(score)
     return _result(path, path.stem, by_benchmark)
 
@@ -89,41 +89,33 @@ def read_evalplus(content: Mapping[str, Any], path: Path) -> Result:
         if not isinstance(numbers, Mapping):
             raise CkptbenchError("is no object of metrics", where=where)
         scores[tests] = [
-            stated_score(f"{tests} {metric}", fraction(numbers, metric, where), n=n or None)
+            reported_score(f"{tests} {metric}", fraction(numbers, metric, where), n=n or None)
             for metric in numbers
         ]
     return _result(path, path.stem.removesuffix("_eval_results"), scores)
 
 
-def _is_numbers(held: Any) -> bool:
-    return isinstance(held, Mapping) and bool(held) and all(map(is_number, held.values()))
-
-
-def _direction(content: Mapping[str, Any], task: str, metric: str) -> bool | None:
-    """Whether more of a metric is better, as far as the file says."""
-    stated = content.get("higher_is_better")
-    of_task = stated.get(task) if isinstance(stated, Mapping) else None
-    better = of_task.get(metric) if isinstance(of_task, Mapping) else None
-    return better if isinstance(better, bool) else None
+def _is_numbers(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and bool(entry) and all(map(is_number, entry.values()))
 
 
 def _scores(
     task: str, numbers: Mapping[str, Any], where: str, content: Mapping[str, Any], strict: bool
 ) -> list[Score]:
     n = next((numbers[key] for key in _COUNTS if key in numbers), None)
-    if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
+    if n is not None and not is_count(n):
         raise CkptbenchError(f"'n' is {n!r}, not a whole number from 1", where=where)
     scores = []
     for metric, value in numbers.items():
         if metric in _COUNTS or metric.endswith(_ENDING) or not is_number(value):
             continue
         error = numbers.get(f"{metric}{_ENDING}")
-        stated = float(error) if is_number(error) and error >= 0 else None
-        kind = known_metric(metric, higher_is_better=_direction(content, task, metric))
+        known = float(error) if is_number(error) and error >= 0 else None
+        kind = known_metric(metric, higher_is_better=direction_of(content, task, metric))
         if kind.unit == "share" and strict:
             fraction(numbers, metric, where)
         scores.append(
-            stated_score(f"{task} {metric}", float(value), n=n, standard_error=stated, kind=kind)
+            reported_score(f"{task} {metric}", float(value), n=n, standard_error=known, kind=kind)
         )
     return scores
 
@@ -144,3 +136,89 @@ def _result(path: Path, model: str, scores: Mapping[str, list[Score]]) -> Result
     )
     measurement = with_composite(measurement, DEFAULT_WEIGHTS)
     return Result(path, "numbers", (measurement,))
+
+
+_KEYS = ("value", "standard_error", "n")
+
+
+_FRACTIONS = "Scores are fractions: write 0.6778, not 67.78."
+
+
+def read_bare_numbers(content: Mapping[str, Any], where: str) -> Baseline:
+    """The baseline of `{"real@1": 0.6778, "real@5": 0.8244, "n": 2400}`.
+
+    `n` may be missing, one number for all, or a number by metric. A value may be an object with
+    `value`, `standard_error` and `n`. Names of shares must have fractions; what other names mean
+    is declared by the benchmark they are compared with.
+
+    Raises:
+        CkptbenchError: a value is no number, a share is no fraction, or `n` is no count or names
+            an unknown metric.
+    """
+    values = {name: value for name, value in content.items() if name != "n"}
+    if not values:
+        raise CkptbenchError(
+            "holds no score", where=where, remedy='Write scores by name, as in {"real@1": 0.6778}.'
+        )
+    counts = _counts(content.get("n"), values, where)
+    return bare_baseline(
+        {name: _stated(name, value, counts.get(name), where) for name, value in values.items()}
+    )
+
+
+def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
+    entry = given if isinstance(given, Mapping) else {"value": given}
+    for key in entry:
+        if key not in _KEYS:
+            raise CkptbenchError(
+                f"unknown key {key!r}{nearest(key, _KEYS)}",
+                where=f"{where}: {name}",
+                remedy=f"Keys are {', '.join(_KEYS)}.",
+            )
+    kind = known_metric(name)
+    _check_number(name, entry.get("value"), kind.unit == "share", where)
+    error = entry.get("standard_error")
+    if error is not None and (not is_number(error) or error < 0):
+        raise CkptbenchError(
+            f"'standard_error' is {error!r}",
+            where=f"{where}: {name}",
+            remedy="It is a number from 0, in the unit of the value.",
+        )
+    own = _counts(entry.get("n"), {name: 0}, f"{where}: {name}").get(name)
+    return BaselineScore(
+        float(entry["value"]),
+        None if error is None else float(error),
+        n if own is None else own,
+        kind.unit,
+        kind.higher_is_better,
+    )
+
+
+def _check_number(name: str, value: Any, share: bool, where: str) -> None:
+    if not is_number(value):
+        raise CkptbenchError(f"{name!r} is {value!r}, not a number", where=where, remedy=_FRACTIONS)
+    if share and not 0 <= value <= 1:
+        kind = "looks like a percentage" if 1 < value <= 100 else "is not between 0 and 1"
+        raise CkptbenchError(
+            f"{name!r} is {value}, which {kind}: fractions are expected",
+            where=where,
+            remedy=_FRACTIONS,
+        )
+
+
+def _counts(n: Any, values: Mapping[str, Any], where: str) -> dict[str, int]:
+    by_metric = n if isinstance(n, Mapping) else {} if n is None else dict.fromkeys(values, n)
+    for metric, count in by_metric.items():
+        if metric not in values:
+            raise CkptbenchError(
+                f"'n' names the unknown metric {metric!r}{nearest(metric, values)}",
+                where=where,
+                remedy="Give n for metrics that the file has a score of.",
+            )
+        if not is_count(count):
+            raise CkptbenchError(
+                f"'n' is {count!r}",
+                where=where,
+                remedy="n is the number of samples: a whole number from 1, or one by metric.",
+            )
+    return dict(by_metric)

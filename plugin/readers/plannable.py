@@ -23,9 +23,9 @@ def column_of(benchmark: BenchmarkMeasurement, metric: str) -> dict[str, float]:
 def noise_floor(result: Result, benchmark: BenchmarkMeasurement) -> Iterator[tuple[float, str]]:
     """The noise floor, where the result is a run that measured it."""
     checkpoints = result.summary.checkpoints if result.summary else ()
-    for held in (b for checkpoint in checkpoints for b in checkpoint.benchmarks):
-        if held.protocol == benchmark.protocol and held.floor and held.floor.samples:
-            yield held.floor.flipped / held.floor.samples, "noise floor"
+    for bench in (b for checkpoint in checkpoints for b in checkpoint.benchmarks):
+        if bench.protocol == benchmark.protocol and bench.floor and bench.floor.samples:
+            yield bench.floor.flipped / bench.floor.samples, "noise floor"
 
 
 def seen_flips(
@@ -59,8 +59,10 @@ def passes_of(result: Result, benchmark: BenchmarkMeasurement, metric: str) -> P
         return None
     if not all(map(isfinite, shares.values())):
         return None
-    stated = result.summary.drawing.get("num_samples") if result.summary else None
-    trials = stated if isinstance(stated, int) and stated > 1 else trials_of(shares.values())
+    requested = result.summary.drawing.get("num_samples") if result.summary else None
+    trials = (
+        requested if isinstance(requested, int) and requested > 1 else trials_of(shares.values())
+    )
     if trials is None or trials < 2 or benchmark.table is None:
         return None
     counts = [(trials, round(share * trials)) for share in shares.values()]

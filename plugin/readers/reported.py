@@ -23,7 +23,7 @@ from ..scores.score import Score
 NO_N = "n is not stated"
 
 
-def stated_score(
+def reported_score(
     metric: str,
     value: float | None,
     *,
@@ -95,7 +95,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether a JSON value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether a JSON value is a whole number from 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def fraction(content: Mapping[str, Any], key: str, where: str) -> float | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,15 @@ from ..results.summary import (
     Summary,
 )
 from ..scores.aggregate import TrialValue, fold, tabulate
-from ..scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK, value_names
 from ..scores.registry import reducer_of
-from ..scores.score import Reducer, SampleValues
+from ..scores.score import SampleValues
 from .baseline import load
-from .baseline_results import table_of
+from .baseline_measurement import table_of
 from .reported import read_object, run_of
 from .result import Result, SampleRow
 
 SUMMARY = "summary.json"
+_OF_THE_LINE = [field.name for field in fields(SampleRow)][2:]
 # No JSON string holds this: a quotation mark within one is escaped.
 _FIELDS = ', "fields": '
 _REMEDY = "Copy the run's folder again, or continue the run with the same --run-id."
@@ -58,10 +57,10 @@ def read_run(folder: Path) -> Result:
         for benchmark in dict.fromkeys(
             b.benchmark for b in checkpoint.benchmarks if not b.is_group
         ):
-            found, hashes, told = _tables(folder, checkpoint, benchmark)
+            found, hashes, problems = _tables(folder, checkpoint, benchmark)
             tables |= found
             planned |= hashes
-            notes += told
+            notes += problems
         measurements.append(_measurement(folder, checkpoint, tables, planned))
     return Result(
         folder,
@@ -85,10 +84,10 @@ def read_summary(folder: Path) -> Summary:
     if not path.is_file():
         raise CkptbenchError(f"holds no {SUMMARY}", where=str(folder), remedy=_REMEDY)
     content = read_object(path)
-    stated = content.get("format")
-    if stated not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+    written = content.get("format")
+    if written not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         raise CkptbenchError(
-            f"has the format {stated!r}; this version reads {SUMMARY_FORMAT!r}",
+            f"has the format {written!r}; this version reads {SUMMARY_FORMAT!r}",
             where=str(path),
             remedy="Use the ckptbench version that wrote it, or run again.",
         )
@@ -96,9 +95,9 @@ def read_summary(folder: Path) -> Summary:
         return TypeAdapter(Summary).validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = " -> ".join(map(str, first["loc"]))
+        location = " -> ".join(map(str, first["loc"]))
         raise CkptbenchError(
-            f"is no summary: {first['msg'].lower()}", where=f"{path}: {place}", remedy=_REMEDY
+            f"is no summary: {first['msg'].lower()}", where=f"{path}: {location}", remedy=_REMEDY
         ) from None
 
 
@@ -116,20 +115,7 @@ def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[Sampl
     path = samples_path(folder, checkpoint, benchmark)
     for number, line in _lines(path):
         row = _parsed(line, path, number)
-        yield SampleRow(
-            checkpoint=checkpoint,
-            benchmark=benchmark,
-            protocol=row["protocol"],
-            id=row["id"],
-            hash=row["hash"],
-            nodeid=row["nodeid"],
-            trial=row["trial"],
-            status=row["status"],
-            reason=row["reason"],
-            values=row["values"],
-            fields=row["fields"],
-            response=row["response"],
-        )
+        yield SampleRow(checkpoint, benchmark, **{key: row[key] for key in _OF_THE_LINE})
 
 
 def sample_heads(path: Path) -> Iterator[dict[str, Any]]:
@@ -179,7 +165,6 @@ def _tables(
     path = samples_path(folder, checkpoint.name, benchmark)
     unpaired = "its scores are compared as numbers"
     trials: dict[str, list[TrialValue]] = defaultdict(list)
-    names: dict[str, tuple[str, ...]] = {}
     planned: dict[str, set[str]] = defaultdict(set)
     try:
         for head in sample_heads(path):
@@ -187,7 +172,6 @@ def _tables(
             if head["status"] not in ("passed", "missed"):
                 continue
             protocol, values = sys.intern(head["protocol"]), head["values"]
-            names.setdefault(protocol, tuple(values))
             # The same names come once a checkpoint: one object each serves them all.
             sample, cluster = sys.intern(head["hash"]), sys.intern(head["cluster"])
             numbers = tuple(float("nan") if v is None else v for v in values.values())
@@ -199,37 +183,29 @@ def _tables(
     tables, notes = {}, []
     for result in (b for b in checkpoint.benchmarks if b.benchmark == benchmark):
         protocol = result.protocol
-        table = _table(trials[protocol], names.get(protocol, ()), result)
+        table = _table(trials[protocol], result)
         if table is None:
             scored = {trial.sample for trial in trials[protocol]}
             table = _kept_table(folder, checkpoint.name, result, scored)
         if table is None:
-            told = f"{protocol} is folded in a way of its own, or its samples are not all there"
-            notes.append(f"{path}: {told}; {unpaired}")
+            problems = f"{protocol} is folded in a way of its own, or its samples are not all there"
+            notes.append(f"{path}: {problems}; {unpaired}")
         else:
             tables[protocol] = table
-    return tables, {name: frozenset(held) for name, held in planned.items()}, notes
+    return tables, {name: frozenset(kept) for name, kept in planned.items()}, notes
 
 
-def _table(
-    trials: list[TrialValue], names: tuple[str, ...], result: BenchmarkResult
-) -> SampleValues | None:
+def _table(trials: list[TrialValue], result: BenchmarkResult) -> SampleValues | None:
     """The table that a benchmark's scores were folded from; None when it gives other scores.
 
-    Args:
-        names: of the values of a trial.
+    None, too, where the run does not record what folds it (older versions), and where that is
+    registered by a conftest, which is not loaded here.
     """
-    metrics = tuple(score.metric for score in result.scores)
-    try:
-        reducer = reducer_of(dict(result.reducer)) if result.reducer else None
-    except CkptbenchError:
-        return None  # registered by a conftest, which is not loaded here
-    reducer = reducer or _reducer(metrics, names or metrics, result.benchmark)
-    if reducer is None:
+    if not result.reducer:
         return None
     try:
-        table = tabulate(trials, reducer, result.benchmark)
-    except ValueError:
+        table = tabulate(trials, reducer_of(dict(result.reducer)), result.benchmark)
+    except (CkptbenchError, ValueError):
         return None
     return _checked(table, result)
 
@@ -247,12 +223,12 @@ def _kept_table(
         scored: hashes of the samples that have an outcome in the sample file.
     """
     try:
-        held = load(folder / f"{safe_name(checkpoint)}_baseline.json").find(result.protocol)
+        kept = load(folder / f"{safe_name(checkpoint)}_baseline.json").find(result.protocol)
     except CkptbenchError:
         return None
-    if held is None or set(held.outcomes) != scored:
+    if kept is None or set(kept.outcomes) != scored:
         return None
-    return _checked(table_of(held), result)
+    return _checked(table_of(kept), result)
 
 
 def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
@@ -263,35 +239,19 @@ def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | Non
     metrics = tuple(score.metric for score in result.scores)
     if not set(metrics) <= set(table.metrics):
         return None
-    places = [table.metrics.index(metric) for metric in metrics]
-    table = replace(table, metrics=metrics, values=table.values[:, places])
+    indexes = [table.metrics.index(metric) for metric in metrics]
+    table = replace(table, metrics=metrics, values=table.values[:, indexes])
     return table if _gives(table, result) else None
-
-
-def _reducer(metrics: tuple[str, ...], names: tuple[str, ...], benchmark: str) -> Reducer | None:
-    """What folds the trials of a run that does not record its reducer, judged by the names."""
-    passes = [re.fullmatch(r"pass@(\d+)", metric) for metric in metrics]
-    if passes and all(passes):
-        return PassAtK(tuple(int(match[1]) for match in passes if match))
-    bits = names[-1:] == ("bits_per_byte",)
-    guesses: list[Reducer] = [FirstChoice(bits), Mean(names[0] if names else None)]
-    found = [re.fullmatch(r".+@(\d+)", name) for name in (names[:-1] if bits else names)]
-    if found and all(found):
-        guesses.append(TopK(tuple(int(match[1]) for match in found if match), bits))
-    if names:
-        guesses.append(Named(tuple(name.removeprefix(f"{benchmark} ") for name in names)))
-    fits = (guess for guess in guesses if value_names(guess, benchmark) == names)
-    return next(fits, None)
 
 
 def _gives(table: SampleValues, result: BenchmarkResult) -> bool:
     """Whether a table folds to the scores that the summary states."""
     return all(
-        made.metric == stated.metric
-        and made.n == stated.n
-        and (made.value is None) == (stated.value is None)
-        and abs((made.value or 0.0) - (stated.value or 0.0)) < 1e-9
-        for made, stated in zip(fold(table), result.scores, strict=True)
+        made.metric == written.metric
+        and made.n == written.n
+        and (made.value is None) == (written.value is None)
+        and abs((made.value or 0.0) - (written.value or 0.0)) < 1e-9
+        for made, written in zip(fold(table), result.scores, strict=True)
     )
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from .._util import text as words
 from .._util.jsonio import JSON
-from .._util.markdown import inline
-from .._util.tables import aligned, markdown_table
+from .._util.markdown import inline, markdown_table
 from ..analysis.side_by_side import Average, SideBySide, Task
 from ..gate import units
 from ..gate.verdict import SEVERITY, Verdict
 from ..results.as_json import as_json
 from ..results.measurement import Measurement
+from ..scores.metric import Unit
+from ..scores.score import Score
+from .rows import MetricRow
 
 FORMAT = "ckptbench.comparison/1"
 _HEADER = ("metric", "before", "after", "diff", "relative", "se", "p worse, Holm", "n", "verdict")
@@ -20,11 +23,10 @@ _HEADER = ("metric", "before", "after", "diff", "relative", "se", "p worse, Holm
 
 def compared_lines(compared: SideBySide) -> Iterator[str]:
     """The comparison for a terminal."""
-    yield f"before: {described(compared.before)}"
-    yield f"after:  {described(compared.after)}"
-    yield ""
+    before, after = described(compared.before), described(compared.after)
+    yield from (f"before: {before}", f"after:  {after}", "")
     rows = list(_rows(compared))
-    lines = iter(list(aligned([_HEADER, *(cells for _, cells in rows)], words_last=True)))
+    lines = iter(list(words.aligned([_HEADER, *(cells for _, cells in rows)], words_last=True)))
     yield next(lines)
     heading = None
     for (task, _), line in zip(rows, lines, strict=True):
@@ -36,8 +38,7 @@ def compared_lines(compared: SideBySide) -> Iterator[str]:
         heading = task
         yield line
     if conclusions := list(_conclusions(compared)):
-        yield ""
-        yield from conclusions
+        yield from ("", *conclusions)
 
 
 def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
@@ -46,13 +47,10 @@ def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
     Args:
         conclusion: one sentence, which stands first.
     """
-    yield f"**{inline(conclusion)}**"
-    yield ""
-    yield f"before: {inline(described(compared.before))}  "
-    yield f"after: {inline(described(compared.after))}"
-    yield ""
+    before, after = (inline(described(side)) for side in (compared.before, compared.after))
+    yield from (f"**{inline(conclusion)}**", "", f"before: {before}  ", f"after: {after}", "")
     rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]
-    yield from markdown_table([("task", *_HEADER), *rows], left=2)
+    yield from markdown_table([list(map(inline, r)) for r in [("task", *_HEADER), *rows]], left=2)
     yield ""
     yield from (f"- {inline(line)}" for line in _conclusions(compared))
     for task in compared.tasks:
@@ -99,67 +97,50 @@ def _side(measurement: Measurement) -> dict[str, JSON]:
 
 
 def _verdict(verdict: Verdict) -> dict[str, JSON]:
-    held: dict[str, JSON] = as_json(verdict)
-    figures = verdict.comparison
-    held["relative"] = as_json(_relative(figures.baseline, figures.difference)) if figures else None
-    return held
+    found: dict[str, JSON] = as_json(verdict)
+    known = verdict.comparison
+    found["relative"] = as_json(_relative(known.baseline, known.difference)) if known else None
+    return found
 
 
 def _rows(compared: SideBySide) -> Iterator[tuple[Task | None, Sequence[str]]]:
     for task in compared.tasks:
         for verdict in task.verdicts:
-            shown = verdict.gated or not task.gated
-            word = verdict.word if shown else f"{verdict.word} (not gated)"
-            yield task, _cells(verdict, word)
+            yield task, _cells(verdict, gated=verdict.gated or not task.gated)
     if compared.composite is not None:
-        yield None, _cells(compared.composite, compared.composite.word)
+        yield None, _cells(compared.composite)
     if compared.average is not None:
         yield None, _average_cells(compared.average)
 
 
-def _cells(verdict: Verdict, word: str) -> tuple[str, ...]:
-    figures = verdict.comparison
+def _cells(verdict: Verdict, *, gated: bool = True) -> tuple[str, ...]:
+    metric, figures = verdict.metric, verdict.comparison
     if figures is None:
-        return (verdict.metric, *("",) * (len(_HEADER) - 2), word)
-    arrow = "" if figures.higher_is_better else f" {units.LESS_IS_BETTER}"
-    return (
-        f"{verdict.metric}{arrow}",
-        units.value(figures.baseline, figures.unit),
-        units.value(figures.current, figures.unit),
-        units.points(figures.difference, figures.unit),
-        _percent_change(figures.baseline, figures.difference),
-        units.size(figures.standard_error, figures.unit).removesuffix(" pp"),
-        _p(verdict),
-        words.count(figures.n) if figures.n else words.MISSING,
-        word,
-    )
+        row = MetricRow(metric, Score(metric, None, 0, 0), verdict, gated)
+        return (metric, *("",) * (len(_HEADER) - 2), row.verdict_label)
+    n, unit, better = figures.n or 0, figures.unit, figures.higher_is_better
+    now = Score(metric, figures.current, n, 0, unit=cast(Unit, unit), higher_is_better=better)
+    row = MetricRow(metric, now, verdict, gated)
+    error = units.size(figures.standard_error, unit).removesuffix(" pp")
+    relative = _percent_change(figures.baseline, figures.difference)
+    about = (row.label, row.baseline, row.value, row.difference, relative, error, row.p)
+    return (*about, row.n if figures.n else words.MISSING, row.verdict_label)
 
 
 def _average_cells(average: Average) -> tuple[str, ...]:
     difference = average.after - average.before
     return (
         f"average of {words.counted(average.tasks, 'task')}",
-        words.percent(average.before),
-        words.percent(average.after),
-        units.points(difference),
+        *(words.percent(average.before), words.percent(average.after), units.points(difference)),
         _percent_change(average.before, difference),
         units.size(average.standard_error).removesuffix(" pp"),
-        "",
-        "",
-        "",
+        *("", "", ""),
     )
 
 
 def _title(task: Task) -> str:
     name = task.protocol or task.benchmark
     return name if task.gated else f"{name} (shown beside it, not gated)"
-
-
-def _p(verdict: Verdict) -> str:
-    if verdict.p_adjusted is None:
-        return words.MISSING
-    p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
-    return f"{p} (better)" if verdict.word == "improved" else p
 
 
 def _relative(before: float, difference: float) -> float | None:
@@ -177,8 +158,8 @@ def _conclusions(compared: SideBySide) -> Iterator[str]:
         for task in compared.tasks:
             for verdict in task.verdicts:
                 if verdict.word == word and task.gated and verdict.gated:
-                    place = task.protocol or task.benchmark
-                    named = "" if verdict.metric.startswith(place) else f"{place} "
+                    name = task.protocol or task.benchmark
+                    named = "" if verdict.metric.startswith(name) else f"{name} "
                     remark = f"; {verdict.remark}" if verdict.remark else ""
                     yield f"{word}: {named}{verdict.metric}: {verdict.detail}{remark}"
     yield from (f"missing: {v.metric}: {v.detail}" for v in compared.missing)

@@ -8,8 +8,7 @@ from typing import Literal, cast
 
 from .._util import text as words
 from ..gate import units
-from ..gate.decide import fails
-from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word
+from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word, fails, verdict_p
 from ..results.summary import CheckpointResult, Summary
 
 Level = Literal["good", "warning", "bad"]
@@ -33,13 +32,9 @@ class Conclusion:
 def gated_verdicts(summary: Summary) -> Iterator[tuple[CheckpointResult, Verdict]]:
     """The verdicts that the gate decides on, in order; what is only in the baseline last."""
     for checkpoint in summary.checkpoints:
-        for result in checkpoint.benchmarks:
-            if result.primary:
-                for verdict in result.verdicts:
-                    if verdict.gated:
-                        yield checkpoint, verdict
-        for verdict in checkpoint.missing:
-            yield checkpoint, verdict
+        primary = (verdict for r in checkpoint.benchmarks if r.primary for verdict in r.verdicts)
+        gated = (verdict for verdict in primary if verdict.gated)
+        yield from ((checkpoint, verdict) for verdict in (*gated, *checkpoint.missing))
 
 
 def nothing_compared(summary: Summary) -> bool:
@@ -50,42 +45,34 @@ def nothing_compared(summary: Summary) -> bool:
 
 def conclude(summary: Summary) -> Conclusion:
     """The sentence that stands last in every report."""
-    words_found = {verdict.word for _, verdict in gated_verdicts(summary)}
-    clauses = [
-        clause
-        for word in SEVERITY
-        if word in words_found or (word == "incomplete" and not summary.complete)
-        if (clause := _clause(summary, word)) and WORDS[word].level in ("bad", "warning")
-    ]
+    found = {verdict.word for _, verdict in gated_verdicts(summary)}
+    levels = {WORDS[word].level for word in found}
+    severe = [word for word in SEVERITY if WORDS[word].level in ("bad", "warning")]
+    shown = found if summary.complete else found | {"incomplete"}
     # What may be a fall is not worth a word beside what is one: the tables show it.
-    if any(WORDS[word].level == "bad" for word in words_found) or not summary.complete:
-        clauses = [c for c in clauses if not c.startswith("inconclusive")]
-    if not clauses:
-        clauses = [_calm(summary, words_found)]
+    if "bad" in levels or not summary.complete:
+        shown = shown - {"inconclusive"}
+    clauses = [_clause(summary, word) for word in severe if word in shown]
     failed = _gate_failed(summary)
     level: Level = "good"
     if failed or summary.exit_status not in (0, 1):
         level = "bad"
-    elif not words_found or any(WORDS[word].level in ("bad", "warning") for word in words_found):
+    elif not found or levels & {"bad", "warning"}:
         level = "warning"
-    text = "; ".join([*clauses, *_how_many(summary)])
-    return Conclusion(level, text + _exit(summary, words_found, failed) + _next(summary))
+    text = "; ".join([*(clauses or [_calm(summary, found)]), *_how_many(summary)])
+    return Conclusion(level, text + _exit(summary, levels, failed) + _next(summary, found))
 
 
 def _clause(summary: Summary, word: Word) -> str:
-    """What is said of the metrics with a verdict word: `regressed: real@1 fell by 2.00 pp`."""
+    """The clause on the metrics with a verdict word: `regressed: real@1 fell by 2.00 pp`."""
     if word == "incomplete":
         return _incomplete(summary)
-    say = _change
     if word in ("incomparable", "missing"):
         # Several metrics for one reason share a sentence.
-        reasons = dict.fromkeys(
-            v.detail for _, v in gated_verdicts(summary) if v.word == word and v.detail
-        )
-        return f"{word}: {words.listed(reasons)}"
-    if word == "inconclusive":
-        say = _unseen
-    return f"{word}: " + _described(summary, word, say)
+        details = (v.detail for _, v in gated_verdicts(summary) if v.word == word and v.detail)
+        return f"{word}: {words.listed(dict.fromkeys(details))}"
+    describe = _inconclusive if word == "inconclusive" else _change
+    return f"{word}: " + _described(summary, word, describe)
 
 
 def _how_many(summary: Summary) -> Iterator[str]:
@@ -98,8 +85,7 @@ def _how_many(summary: Summary) -> Iterator[str]:
 
 def _incomplete(summary: Summary) -> str:
     coverages = [r.coverage for c in summary.checkpoints for r in c.benchmarks]
-    errors = sum(facts.errors for facts in coverages)
-    not_run = sum(facts.not_run for facts in coverages)
+    errors, not_run = sum(c.errors for c in coverages), sum(c.not_run for c in coverages)
     parts = [words.counted(errors, "error")] if errors else []
     parts += [f"{words.count(not_run)} not run"] if not_run else []
     if not coverages:
@@ -127,10 +113,10 @@ def _calm(summary: Summary, found: Collection[str]) -> str:
     return f"unchanged: {count} compared with {against}, none worse by more than its tolerance"
 
 
-def _described(summary: Summary, word: str, say: Callable[[Verdict], str]) -> str:
+def _described(summary: Summary, word: str, describe: Callable[[Verdict], str]) -> str:
     several = len(summary.checkpoints) > 1
     return words.listed(
-        (f"{checkpoint.name} " if several else "") + say(verdict)
+        (f"{checkpoint.name} " if several else "") + describe(verdict)
         for checkpoint, verdict in gated_verdicts(summary)
         if verdict.word == word
     )
@@ -141,14 +127,14 @@ def _change(verdict: Verdict) -> str:
     if figures is None:
         return verdict.metric
     moved = "fell" if figures.difference < 0 else "rose"
-    p = units.verdict_p(verdict) or "not tested"
+    p = verdict_p(verdict) or "not tested"
     remark = f", {verdict.remark}" if verdict.remark else ""
     by = units.size(figures.difference, figures.unit)
     what = f"{moved} by {by}" if figures.difference else "is the same"
     return f"{verdict.metric} {what} ({p}){remark}"
 
 
-def _unseen(verdict: Verdict) -> str:
+def _inconclusive(verdict: Verdict) -> str:
     figures = verdict.comparison
     if figures is None or figures.p_worse is None:
         return _change(verdict)
@@ -171,24 +157,22 @@ def _gate_failed(summary: Summary) -> bool:
     return summary.exit_status == 1 and (failed or (gate != "off" and nothing_compared(summary)))
 
 
-def _exit(summary: Summary, found: Collection[str], failed: bool) -> str:
+def _exit(summary: Summary, levels: Collection[str], failed: bool) -> str:
     status = summary.exit_status
     if status in _EXITS:
         return f": exit {status} ({_EXITS[status]})"
     if status == 1 and not failed:
         why = "the report was not written" if summary.unwritten else "other tests failed"
         return f": exit 1, because {why}"
-    levels = {WORDS[cast(Word, word)].level for word in found}
-    if status == 0 and summary.gate == "off" and levels & {"bad", "warning"}:
+    if status == 0 and summary.gate == "off" and {"bad", "warning"} & {*levels}:
         return ": exit 0 (--gate=off)"
     if failed and summary.complete and "bad" not in levels and not nothing_compared(summary):
         return ": exit 1 (--gate=strict)"
     return f": exit {status}"
 
 
-def _next(summary: Summary) -> str:
-    """What to do, where the sentence has not said it yet."""
-    found = {verdict.word for _, verdict in gated_verdicts(summary)}
+def _next(summary: Summary, found: Collection[Word]) -> str:
+    """What to do, where the sentence does not have it yet."""
     if summary.baseline_written:
         return f"; {summary.baseline_written} was written"
     if not summary.complete and summary.checkpoints:

@@ -7,15 +7,17 @@ headline one are left out: they are the same texts again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from ..analysis.conclusions import Conclusions, RunConclusions
 from ..readers.result import Result, SampleRow
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import BenchmarkResult
-from .overview import Row, checkpoint_label, overview
+from .overview import CheckpointRow, checkpoint_label, overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class FlipGroup:
         protocol: name, such as `real/whole-word`.
         metric: the first metric, whose values are compared.
         reference: what it is compared with: the baseline's file, or the best checkpoint.
-        lost: how many samples were lost, shown or not.
-        won: how many were won, shown or not.
+        regressions: how many samples were lost, shown or not.
+        improvements: how many were won, shown or not.
         samples: those that are shown, lost ones first.
         missing: why none can be shown although some flipped; empty otherwise.
     """
@@ -55,32 +57,41 @@ class FlipGroup:
     protocol: str
     metric: str
     reference: str
-    lost: int
-    won: int
-    samples: tuple[FlippedSample, ...]
+    regressions: int
+    improvements: int
+    samples: tuple[FlippedSample, ...] = ()
     missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which samples a group is made of: `wanted` maps node ids or hashes to the change."""
+    """A group before its samples are read.
 
-    result: Result
-    measurement: Measurement
-    checkpoint: str
-    benchmark: str
-    protocol: str
-    metric: str
-    reference: str
-    wanted: Mapping[str, str]
-    best: Measurement | None = None
-    best_result: Result | None = None
+    Attributes:
+        group: without samples.
+        changes: of its samples by node id, or by hash where they are a best checkpoint's too.
+        path: of the result that holds the samples.
+        rows: reads the checkpoint's samples of the benchmark.
+        best_rows: reads those of the best checkpoint; None against a baseline.
+    """
+
+    group: FlipGroup
+    changes: Mapping[str, str]
+    path: Path
+    rows: Callable[[], Iterable[SampleRow]]
+    best_rows: Callable[[], Iterable[SampleRow]] | None
+
+
+_Compared = tuple[
+    BenchmarkResult | BenchmarkMeasurement, str, Mapping[str, str], Measurement | None
+]
+"""A benchmark, what it is compared with, its changes, and the best checkpoint if it is that."""
 
 
 def flip_groups(
     results: Sequence[Result], conclusions: Conclusions, most: int
 ) -> Iterator[FlipGroup]:
-    """What changed, a group at a time, so that one group's texts are held at once.
+    """What changed, a group at a time, so that one group's texts are in memory at once.
 
     Checkpoints with a baseline are compared with it; those of a run without any are compared
     with the run's best. Groups in which nothing changed are given too.
@@ -89,149 +100,116 @@ def flip_groups(
         most: samples with texts over all groups; each group has an equal share of them.
     """
     plans = list(_plans(results, conclusions))
-    changed = [plan for plan in plans if plan.wanted]
-    share = max(1, most // max(1, len(changed)))
-    best = _BestRows()
+    share = max(1, most // max(1, sum(bool(plan.changes) for plan in plans)))
     for plan in plans:
-        yield _group(plan, share, best)
+        yield _with_samples(plan, share)
 
 
 def _plans(results: Sequence[Result], conclusions: Conclusions) -> Iterator[_Plan]:
     origin = {(m.source, m.name): result for result in results for m in result.measurements}
     rows = {id(row.measurement): row for row in overview(results, conclusions).rows}
+
+    @lru_cache(maxsize=1)  # all checkpoints of a run are compared with the same one
+    def best_rows(source: str, name: str, benchmark: str, protocol: str) -> Sequence[SampleRow]:
+        """The samples of a benchmark and protocol, without their texts."""
+        found = origin[source, name].samples(name, benchmark) if (source, name) in origin else ()
+        return [replace(row, fields={}) for row in found if row.protocol == protocol]
+
     for run in conclusions.runs:
-        measured = [rows[id(measurement)] for measurement in run.measurements]
-        with_baseline = any(row.measured and row.measured.baseline for row in measured)
-        for row in measured:
-            source = origin.get((row.measurement.source, row.measurement.name))
-            if source is None:
+        of_run = [rows[id(measurement)] for measurement in run.measurements]
+        with_baseline = any(row.measured and row.measured.baseline for row in of_run)
+        for row in of_run:
+            name, source = row.measurement.name, row.measurement.source
+            result = origin.get((source, name))
+            if result is None:
                 continue
-            if not with_baseline:
-                yield from _against_best(conclusions, run, row.measurement, origin)
-            elif row.measured is not None:
-                for benchmark in row.measured.benchmarks:
-                    if benchmark.primary and benchmark.verdicts:
-                        yield _against_baseline(source, row, benchmark, row.measured.baseline)
+            compared = (
+                _against_baseline(row) if with_baseline else _against_best(conclusions, run, row)
+            )
+            for bench, reference, changes, best in compared:
+                about = (bench.benchmark, bench.protocol, _first_metric(bench), reference)
+                lost = list(changes.values()).count("lost")
+                yield _Plan(
+                    FlipGroup(row.label, *about, lost, len(changes) - lost),
+                    changes,
+                    result.path,
+                    partial(result.samples, name, bench.benchmark),
+                    partial(best_rows, best.source, best.name, *about[:2]) if best else None,
+                )
 
 
-def _against_baseline(
-    source: Result, row: Row, benchmark: BenchmarkResult, reference: str
-) -> _Plan:
-    return _Plan(
-        source,
-        row.measurement,
-        row.label,
-        benchmark.benchmark,
-        benchmark.protocol,
-        benchmark.scores[0].metric if benchmark.scores else "",
-        reference,
-        {flip.nodeid: flip.change for flip in benchmark.flips},
-    )
+def _against_baseline(row: CheckpointRow) -> Iterator[_Compared]:
+    for bench in row.measured.benchmarks if row.measured else ():
+        if bench.primary and bench.verdicts and row.measured:
+            changes = {flip.nodeid: flip.change for flip in bench.flips}
+            yield bench, row.measured.baseline, changes, None
 
 
 def _against_best(
-    conclusions: Conclusions,
-    run: RunConclusions,
-    measurement: Measurement,
-    origin: Mapping[tuple[str, str], Result],
-) -> Iterator[_Plan]:
+    conclusions: Conclusions, run: RunConclusions, row: CheckpointRow
+) -> Iterator[_Compared]:
     by_name = {m.name: m for m in run.measurements}
-    chosen = {best.metric: by_name.get(best.best) for best in run.best}
-    for benchmark in measurement.primary_benchmarks():
-        metric = benchmark.scores[0].metric if benchmark.scores else ""
-        best = chosen.get(metric)
-        if best is None or best is measurement:
+    best_by = {best.metric: by_name.get(best.best) for best in run.best}
+    for bench in row.measurement.primary_benchmarks():
+        best = best_by.get(_first_metric(bench))
+        if best is None or best is row.measurement:
             continue
-        wanted = _changes(benchmark, best, metric)
-        if wanted is None:
-            continue
-        yield _Plan(
-            origin[measurement.source, measurement.name],
-            measurement,
-            checkpoint_label(conclusions, run.run, measurement.name),
-            benchmark.benchmark,
-            benchmark.protocol,
-            metric,
-            checkpoint_label(conclusions, run.run, best.name),
-            wanted,
-            best,
-            origin.get((best.source, best.name)),
-        )
+        changes = _changes(bench, best, _first_metric(bench))
+        if changes is not None:
+            yield bench, checkpoint_label(conclusions, run.run, best.name), changes, best
+
+
+def _first_metric(bench: BenchmarkResult | BenchmarkMeasurement) -> str:
+    return bench.scores[0].metric if bench.scores else ""
 
 
 def _changes(
     benchmark: BenchmarkMeasurement, best: Measurement, metric: str
 ) -> dict[str, str] | None:
     """The change of each sample whose value differs, by hash; None without both tables."""
-    held = next((b.table for b in best.benchmarks if b.protocol == benchmark.protocol), None)
-    table = benchmark.table
-    if held is None or table is None:
+    tables = [benchmark.table]
+    tables += [b.table for b in best.benchmarks if b.protocol == benchmark.protocol][:1]
+    columns = [
+        dict(zip(table.samples, table.values[:, table.metrics.index(metric)].tolist(), strict=True))
+        for table in tables
+        if table is not None and metric in table.metrics
+    ]
+    if len(columns) < 2:
         return None
-    if metric not in table.metrics or metric not in held.metrics:
-        return None
-    then = dict(zip(held.samples, held.values[:, held.metrics.index(metric)].tolist(), strict=True))
-    now = zip(table.samples, table.values[:, table.metrics.index(metric)].tolist(), strict=True)
+    now, then = columns
     # A comparison with NaN is false either way: what does not exist did not change.
     return {
         sample: "lost" if value < then[sample] else "won"
-        for sample, value in now
+        for sample, value in now.items()
         if sample in then and (value < then[sample] or value > then[sample])
     }
 
 
-class _BestRows:
-    """The rows of a run's best checkpoint, read once for all that are compared with it."""
-
-    def __init__(self) -> None:
-        self._key: tuple[str, ...] = ()
-        self._rows: list[SampleRow] = []
-
-    def of(self, plan: _Plan) -> Sequence[SampleRow]:
-        """Those of the plan's benchmark and protocol, without the texts of the samples."""
-        if plan.best is None or plan.best_result is None:
-            return ()
-        key = (plan.best.source, plan.best.name, plan.protocol)
-        if key != self._key:
-            rows = plan.best_result.samples(plan.best.name, plan.benchmark)
-            self._rows = [replace(row, fields={}) for row in rows if row.protocol == plan.protocol]
-            self._key = key
-        return self._rows
-
-
-def _group(plan: _Plan, share: int, best: _BestRows) -> FlipGroup:
-    changes = list(plan.wanted.values())
-    lost, won = changes.count("lost"), changes.count("won")
-    chosen = _fair_share(plan.wanted, share)
+def _with_samples(plan: _Plan, share: int) -> FlipGroup:
+    """The group with at most `share` of its samples."""
+    chosen = _fair_share(plan.changes, share)
+    if not chosen:
+        return plan.group
+    protocol, by_hash = plan.group.protocol, plan.best_rows is not None
+    opposite = {key: "won" if change == "lost" else "lost" for key, change in chosen.items()}
     rows: dict[str, SampleRow] = {}
     references: dict[str, SampleRow] = {}
     missing = ""
     try:
-        by_hash = plan.best is not None
-        if chosen:
-            given = plan.result.samples(plan.measurement.name, plan.benchmark)
-            rows = _rows(given, plan.protocol, chosen, by_hash=by_hash)
-            opposite = {k: "won" if change == "lost" else "lost" for k, change in chosen.items()}
-            references = _rows(best.of(plan), plan.protocol, opposite, by_hash=True)
+        rows = _rows(plan.rows(), protocol, chosen, by_hash=by_hash)
+        if plan.best_rows is not None:
+            references = _rows(plan.best_rows(), protocol, opposite, by_hash=True)
     except CkptbenchError as error:  # a report without texts is better than none
         missing = f"{error.where}: {error.what}"
-    if chosen and not rows and not missing:
-        missing = f"{plan.result.path} keeps no texts of its samples"
+    if not rows and not missing:
+        missing = f"{plan.path} keeps no texts of its samples"
     samples = [
         FlippedSample(change, rows[key], references.get(key))
         for key, change in chosen.items()
         if key in rows
     ]
-    return FlipGroup(
-        plan.checkpoint,
-        plan.benchmark,
-        plan.protocol,
-        plan.metric,
-        plan.reference,
-        lost,
-        won,
-        tuple(sorted(samples, key=lambda sample: sample.change)),
-        missing,
-    )
+    ordered = tuple(sorted(samples, key=lambda sample: sample.change))
+    return replace(plan.group, samples=ordered, missing=missing)
 
 
 def _fair_share(wanted: Mapping[str, str], share: int) -> dict[str, str]:

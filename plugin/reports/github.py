@@ -9,19 +9,24 @@ from collections.abc import Callable, Iterator, Mapping
 
 from .._util import text as words
 from .._util.errors import CkptbenchError
-from .._util.markdown import first_line, table_line
+from .._util.markdown import first_line, markdown_table
 from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude, gated_verdicts
-from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
+from .rows import (
+    COMPARISON,
+    SCORE,
+    VERDICT,
+    MetricRow,
+    benchmark_remarks,
+    checkpoint_rows,
+    composite_row,
+    doubts,
+    missing_rows,
+)
 
 FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below
-
-ERRORS_SHOWN = 3
-
-_SCORE = ("protocol", "metric", "score", "n", "95% interval")
-_COMPARISON = ("baseline", "diff", "95% interval", "MDE", "p worse, Holm", "verdict")
 _SEVERITY = {
     word: "error" if facts.level == "bad" else "warning"
     for word, facts in WORDS.items()
@@ -60,14 +65,14 @@ def report_to_github(
 def workflow_commands(summary: Summary) -> list[str]:
     """An error for each metric that fails the gate; a warning for what else to look at."""
     commands = []
-    incomplete_said = False
+    incomplete_shown = False
     for checkpoint, verdict in gated_verdicts(summary):
         severity = _SEVERITY.get(verdict.word)
         if severity:
             title = f"{checkpoint.name}: {verdict.metric} {verdict.word}"
             commands.append(_command(severity, title, verdict.detail or conclude(summary).text))
-            incomplete_said |= verdict.word == "incomplete"
-    if not summary.complete and not incomplete_said:
+            incomplete_shown |= verdict.word == "incomplete"
+    if not summary.complete and not incomplete_shown:
         commands.append(_command("warning", "run incomplete", conclude(summary).text))
     return commands
 
@@ -78,9 +83,7 @@ def job_summary(summary: Summary) -> str:
 
 
 def _markdown(summary: Summary) -> Iterator[str]:
-    yield "## ckptbench"
-    yield ""
-    yield f"**{first_line(conclude(summary).text)}**"
+    yield from ("## ckptbench", "", f"**{first_line(conclude(summary).text)}**")
     for checkpoint in summary.checkpoints:
         yield from _checkpoint(summary, checkpoint)
     if summary.notes:
@@ -90,9 +93,7 @@ def _markdown(summary: Summary) -> Iterator[str]:
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:
-    yield ""
-    yield f"### {first_line(checkpoint.name)}"
-    yield ""
+    yield from ("", f"### {first_line(checkpoint.name)}", "")
     about = [checkpoint.spec, phrases.settings(checkpoint.settings), phrases.answering(checkpoint)]
     if checkpoint.baseline:
         about.append(f"baseline {checkpoint.baseline}")
@@ -111,59 +112,36 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
 
 
 def _table(checkpoint: CheckpointResult) -> Iterator[str]:
-    labelled = [
-        (result.protocol if result.primary else f"{result.protocol} (not gated)", row)
-        for result in checkpoint.benchmarks
-        for row in benchmark_rows(result)
-    ]
-    labelled += [("in the baseline only", row) for row in missing_rows(checkpoint)]
-    composite = checkpoint.composite
-    if composite is not None:
-        label = f"{words.formula(composite.weights)} (not gated)"
-        labelled.append((label, composite_row(composite)))
-    compared = any(row.verdict for _, row in labelled)
-    yield table_line((*_SCORE, *(_COMPARISON if compared else ())))
-    yield "|---|---|--:|--:|--:|" + ("--:|--:|--:|--:|--:|---|" if compared else "")
-    yield from (_table_row(label, row, compared) for label, row in labelled)
+    labelled = list(checkpoint_rows(checkpoint))
+    compared = any(row.word for _, row in labelled)
+    titles = [*SCORE, *COMPARISON, *VERDICT] if compared else [*SCORE]
+    rows = [["protocol", *titles], *(_cells(label, row, compared) for label, row in labelled)]
+    yield from markdown_table(rows, left=2, words_last=compared)
+
+
+def _cells(label: str, row: MetricRow, compared: bool) -> list[str]:
+    cells = [first_line(label), first_line(row.label), *row.cells(SCORE)[1:]]
+    if not compared:
+        return cells
+    marked = row.gated and row.word in _SEVERITY
+    return [*cells, *row.cells(COMPARISON), f"**{row.word}**" if marked else row.verdict_label]
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[str]:
     yield f"- {first_line(result.protocol)}: {first_line(phrases.coverage(result.coverage))}"
-    yield from (f"- error: {first_line(error)}" for error in result.errors[:ERRORS_SHOWN])
-    yield from (
-        f"- {told}" for told in (phrases.noise(result), phrases.noise_floor(result)) if told
-    )
-    yield from (f"- {first_line(note)}" for note in phrases.comparison_notes(result))
-    rows = benchmark_rows(result)
-    yield from (f"- {first_line(row.remark)}" for row in rows if row.remark)
-    yield from (f"- {first_line(sentence)}" for _, sentence in doubts(rows))
+    yield from (f"- {first_line(sentence)}" for _, sentence in benchmark_remarks(result))
 
 
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
     if not result.flips or not result.primary:
         return
-    yield ""
-    heading = f"{result.protocol}: {phrases.flips_heading(result)}"
-    yield f"<details><summary>{first_line(heading)}</summary>"
-    yield ""
-    yield "```shell"
+    heading = first_line(f"{result.protocol}: {phrases.flips_heading(result)}")
+    yield from ("", f"<details><summary>{heading}</summary>", "", "```shell")
     for flip in result.flips[:FLIPS_SHOWN]:
         yield f"{phrases.rerun_command(summary, flip.nodeid)}  # {flip.change}"
     if len(result.flips) > FLIPS_SHOWN:
         yield f"# {words.count(len(result.flips) - FLIPS_SHOWN)} more in summary.json"
-    yield "```"
-    yield ""
-    yield "</details>"
-
-
-def _table_row(label: str, row: Row, compared: bool) -> str:
-    cells = (first_line(label), first_line(row.label), row.score, row.n, row.interval)
-    if not compared:
-        return table_line(cells)
-    marked = row.gated and row.verdict in _SEVERITY
-    verdict = f"**{row.verdict}**" if marked else row.verdict_label
-    figures = (row.baseline, row.difference, row.difference_interval, row.mde, row.p)
-    return table_line((*cells, *figures, verdict))
+    yield from ("```", "", "</details>")
 
 
 def _command(severity: str, title: str, message: str) -> str:

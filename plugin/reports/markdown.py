@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .._util import text as words
-from .._util.markdown import inline, shortened, table_line
+from .._util.markdown import inline, markdown_table, shortened, table_line
 from ..analysis.conclusions import Conclusions
-from ..gate import units
 from ..gate.verdict import WORDS
 from ..readers.result import Result
 from . import phrases
 from .conclusion import conclude, gated_verdicts
 from .flips import FlipGroup, FlippedSample, flip_groups
-from .noise_table import NOISE_LEGEND, by_signal, noise_rows
-from .overview import Cell, Overview, Row, interval_text, overview, value_text
+from .overview import NOISE_LEGEND, CheckpointRow, Overview, mismatch_rows, noise_rows, overview
+from .rows import MetricRow
 from .sample_texts import response_text, sample_texts
 
 LONGEST = 65_536  # characters that GitHub takes in a comment or a pull request's description
@@ -26,7 +25,7 @@ _DOUBTFUL = tuple(word for word, facts in WORDS.items() if facts.level in ("bad"
 
 
 def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
-    """The whole report, at most `LONGEST` characters; what does not fit is said to be missing.
+    """The whole report, at most `LONGEST` characters; a last line counts what does not fit.
 
     Whole parts are left out from the end: the flips of the last checkpoints first, then the last
     rows of the table. The verdict always stands.
@@ -47,14 +46,14 @@ def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
 
 def verdict_line(results: Sequence[Result], conclusions: Conclusions) -> str:
     """One line: the gate's sentences, or without a baseline the first thing concluded."""
-    told = [
+    sentences = [
         conclude(summary).text
         for summary in (result.summary for result in results)
         if summary is not None and (any(gated_verdicts(summary)) or not summary.complete)
     ]
-    if not told:
-        told = list(conclusions.sentences[:1]) or ["nothing is concluded of these results"]
-    return shortened("; ".join(told), 2_000)
+    if not sentences:
+        sentences = [*conclusions.sentences[:1]] or ["nothing is concluded of these results"]
+    return shortened("; ".join(sentences), 2_000)
 
 
 def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview) -> Iterator[str]:
@@ -68,122 +67,96 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
         yield f"\n<details><summary>{count} more</summary>\n\n{rest}\n</details>\n"
     yield from _score_table(table)
     yield from _noise(conclusions)
-    if conclusions.mismatches:
-        yield _mismatches(conclusions)
-    for note in (*conclusions.notes, *_noise_notes(results)):
-        yield f"- {inline(note)}\n"
+    if rows := mismatch_rows(conclusions):
+        heading = words.counted(len(rows) - 1, "stated composite") + " that the parts do not give"
+        lines = markdown_table([(inline(name), *others) for name, *others in rows])
+        yield _details(heading, lines, "\n</details>\n\n")
+    summaries = [result.summary for result in results if result.summary is not None]
+    noise = (note for summary in summaries for note in phrases.noise_notes(summary))
+    yield from (f"- {inline(note)}\n" for note in (*conclusions.notes, *noise))
     for group in flip_groups(results, conclusions, 2 * FLIPS_SHOWN * max(1, len(table.rows))):
-        if group.lost or group.won:
+        if group.regressions or group.improvements:
             yield _folded(group)
 
 
 def _score_table(table: Overview) -> Iterator[str]:
     epochs = any(row.measurement.epoch is not None for row in table.rows)
     names = ["checkpoint", *(["epoch"] if epochs else []), *table.metrics]
-    names += ["verdict"] if table.compared else []
     alignment = ["---", *(["--:"] * (len(names) - 1))]
     if table.compared:
-        alignment[-1] = "---"
+        names, alignment = [*names, "verdict"], [*alignment, "---"]
     yield "\n" + table_line(map(inline, names)) + "\n" + table_line(alignment) + "\n"
     for row in table.rows:
         yield table_line(_cells(row, epochs, table.compared)) + "\n"
-    told = "Scores with 95% intervals in per cent"
-    told += "; below them the difference from the baseline." if table.compared else "."
-    yield f"\n{told}\n"
+    end = "; below them the difference from the baseline." if table.compared else "."
+    yield f"\nScores with 95% intervals in per cent{end}\n"
 
 
-def _cells(row: Row, epochs: bool, compared: bool) -> Iterator[str]:
+def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
     recommended = f"<br>recommended by {inline(row.recommended)}" if row.recommended else ""
     yield inline(row.label) + recommended
     if epochs:
         epoch = row.measurement.epoch
         yield words.MISSING if epoch is None else f"{epoch:g}"
-    for cell in row.cells:
-        yield _score(cell)
+    yield from map(_score, row.cells)
     if compared:
-        by_word: dict[str, list[str]] = {}
+        metrics: dict[str, list[str]] = {}
         for cell in row.cells:
-            if cell.verdict is not None:
-                by_word.setdefault(cell.verdict.word, []).append(cell.metric)
+            if cell.word:
+                metrics.setdefault(cell.word, []).append(cell.metric)
         yield "<br>".join(
-            f"{f'**{word}**' if word in _DOUBTFUL else word}: {inline(', '.join(metrics))}"
-            for word, metrics in by_word.items()
+            f"{f'**{word}**' if word in _DOUBTFUL else word}: {inline(', '.join(names))}"
+            for word, names in metrics.items()
         )
 
 
-def _score(cell: Cell) -> str:
-    score, verdict = cell.score, cell.verdict
-    if score is None or score.value is None:
+def _score(cell: MetricRow) -> str:
+    score = cell.score
+    if score.value is None:
         return words.MISSING
-    value = value_text(score.value, score.share)
-    told = f"**{value}**" if cell.best else value
-    if score.interval:
-        told += f" {interval_text(score.interval, score.share)}"
-    figures = verdict.comparison if verdict is not None else None
-    if figures is not None:
-        told += f"<br>{units.points(figures.difference, figures.unit)}"
-        if figures.interval is not None:
-            told += f" {units.points_interval(figures.interval, figures.unit)}"
-    return told
-
-
-def _noise_notes(results: Sequence[Result]) -> Iterator[str]:
-    for result in results:
-        if result.summary is not None:
-            yield from phrases.noise_notes(result.summary)
-
-
-def _mismatches(conclusions: Conclusions) -> str:
-    found = conclusions.mismatches
-    heading = words.counted(len(found), "stated composite") + " that the parts do not give"
-    lines = [f"\n<details><summary>{heading}</summary>\n", "| checkpoint | stated | computed |"]
-    lines.append("|---|--:|--:|")
-    for wrong in found:
-        name = inline(f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name)
-        lines.append(
-            table_line([name, words.percent(wrong.printed), words.percent(wrong.computed)])
-        )
-    return "\n".join([*lines, "\n</details>\n\n"])
+    value = f"**{cell.value}**" if cell.best else cell.value
+    interval = f" {cell.interval}" if score.interval else ""
+    return value + interval + (f"<br>{cell.change}" if cell.comparison else "")
 
 
 def _noise(conclusions: Conclusions) -> Iterator[str]:
     """The step-to-step noise of each run that has enough checkpoints for it."""
     for run in conclusions.runs:
-        known = {each.metric: each for each in run.noise if each.step is not None}
-        if not known:
-            continue
-        of = f" of {run.run}" if run.run else ""
-        lines = [f"\n<details><summary>{inline(f'Step-to-step noise{of}')}</summary>\n"]
-        header, *rows = noise_rows(run, [known[m] for m in by_signal(run, list(known))])
-        lines += [table_line(header), "|---|---|--:|--:|--:|--:|"]
-        lines += [table_line(map(inline, cells)) for cells in rows]
-        yield "\n".join([*lines, f"\n{NOISE_LEGEND}.\n\n</details>\n\n"])
+        known = [each for each in run.noise if each.step is not None]
+        if known:
+            heading = "Step-to-step noise" + (f" of {run.run}" if run.run else "")
+            rows = [list(map(inline, cells)) for cells in noise_rows(run, known)]
+            end = f"\n{NOISE_LEGEND}.\n\n</details>\n\n"
+            yield _details(inline(heading), markdown_table(rows, left=2), end)
+
+
+def _details(heading: str, lines: Iterable[str], end: str) -> str:
+    """Lines behind one that opens them; both are Markdown already."""
+    return "\n".join([f"\n<details><summary>{heading}</summary>\n", *lines, end])
 
 
 def _folded(group: FlipGroup) -> str:
     """A group's flips behind a line that opens them, those of each change up to a number."""
-    heading = f"{group.checkpoint}, {group.protocol}: {words.count(group.lost)} lost, "
-    heading += f"{words.count(group.won)} won at {group.metric} against {group.reference}"
-    lines = [f"\n<details><summary>{inline(heading)}</summary>\n"]
+    heading = f"{group.checkpoint}, {group.protocol}: {words.count(group.regressions)} lost, "
+    heading += f"{words.count(group.improvements)} won at {group.metric} against {group.reference}"
     if group.missing:
-        return "\n".join([*lines, f"Without texts: {inline(group.missing)}", "\n</details>\n"])
-    lines += ["| change | sample | text | response |", "|---|---|---|---|"]
-    shown = 0
+        missing = f"Without texts: {inline(group.missing)}"
+        return _details(inline(heading), [missing], "\n</details>\n")
+    rows: list[Sequence[str]] = [("change", "sample", "text", "response")]
     for change in ("lost", "won"):
-        flips = [flip for flip in group.samples if flip.change == change][:FLIPS_SHOWN]
-        lines += map(_flip_line, flips)
-        shown += len(flips)
-    rest = group.lost + group.won - shown
-    if rest:
+        flips = [flip for flip in group.samples if flip.change == change]
+        rows += map(_flip_cells, flips[:FLIPS_SHOWN])
+    lines = list(markdown_table(rows, left=4))
+    if rest := group.regressions + group.improvements - len(rows) + 1:
         lines.append(f"\n{words.count(rest)} more stand in summary.json and the sample files.")
-    return "\n".join([*lines, "\n</details>\n"])
+    return _details(inline(heading), lines, "\n</details>\n")
 
 
-def _flip_line(flip: FlippedSample) -> str:
+def _flip_cells(flip: FlippedSample) -> list[str]:
     texts = sample_texts(flip.row.fields, FIELD_CHARS)
     fields = [f"{inline(t.label)}: {inline(shortened(t.text, FIELD_CHARS))}" for t in texts]
     response = inline(shortened(response_text(flip.row.response), FIELD_CHARS))
     if flip.reference is not None:
         then = inline(shortened(response_text(flip.reference.response), FIELD_CHARS))
         response += f"<br>there: {then}"
-    return table_line([flip.change, inline(flip.row.id), "<br>".join(fields), response])
+    return [flip.change, inline(flip.row.id), "<br>".join(fields), response]

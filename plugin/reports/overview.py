@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .._util import text as words
-from ..analysis.conclusions import Conclusions, RunConclusions
+from ..analysis.conclusions import Conclusions, RunConclusions, StepNoise
+from ..gate import units
 from ..gate.verdict import Verdict
 from ..readers.result import Result
 from ..results.measurement import Measurement
 from ..results.summary import CheckpointResult
 from ..scores.score import Score
+from .rows import MetricRow
+
+NOISE_LEGEND = "SNR: range over step noise, the spread around a smooth curve"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One checkpoint in one metric.
-
-    Attributes:
-        metric: name, such as `real@1`, or the composite's.
-        score: what was measured; None where it was not.
-        verdict: the comparison with the baseline; None without one.
-        best: whether it is the best of its run, of several checkpoints.
-    """
-
-    metric: str
-    score: Score | None
-    verdict: Verdict | None
-    best: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
+class CheckpointRow:
     """One checkpoint.
 
     Attributes:
@@ -46,9 +33,15 @@ class Row:
 
     measurement: Measurement
     label: str
-    cells: tuple[Cell, ...]
+    cells: tuple[MetricRow, ...]
     recommended: str
     measured: CheckpointResult | None
+
+    @property
+    def incomplete(self) -> str:
+        """Why its scores are not of every planned sample; empty when they are."""
+        reasons = dict.fromkeys(b.incomplete for b in self.measurement.benchmarks if b.incomplete)
+        return "; ".join(reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,7 @@ class Overview:
     """
 
     metrics: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CheckpointRow, ...]
 
     @property
     def compared(self) -> bool:
@@ -79,15 +72,21 @@ def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
     """
     measurements = [m for run in conclusions.runs for m in run.measurements]
     metrics = headline_metrics(measurements)
-    known = _summaries(results)
+    known = {
+        (measurement.source, measurement.name): checkpoint
+        for result in reversed(results)  # of two that hold one, the first counts
+        for measurement in result.measurements
+        for checkpoint in (result.summary.checkpoints if result.summary else ())
+        if checkpoint.name == measurement.name
+    }
     rows = []
     for run in conclusions.runs:
         for measurement in run.measurements:
             found = known.get((measurement.source, measurement.name))
-            cells = tuple(_cell(run, measurement, metric, found) for metric in metrics)
+            cells = metric_cells(run, measurement, metrics, found)
             recommended = run.by if measurement.name == run.recommended else ""
             label = checkpoint_label(conclusions, run.run, measurement.name)
-            rows.append(Row(measurement, label, cells, recommended, found))
+            rows.append(CheckpointRow(measurement, label, cells, recommended, found))
     return Overview(metrics, tuple(rows))
 
 
@@ -105,46 +104,58 @@ def checkpoint_label(conclusions: Conclusions, run: str, name: str) -> str:
     return f"{run}/{name}" if len(conclusions.runs) > 1 and run else name
 
 
-def value_text(value: float | None, share: bool) -> str:
-    """`67.78%` of a share, `26.020` of another number."""
-    return words.percent(value) if share else words.number(value)
+def metric_cells(
+    run: RunConclusions,
+    measurement: Measurement,
+    metrics: Sequence[str],
+    measured: CheckpointResult | None = None,
+) -> tuple[MetricRow, ...]:
+    """One checkpoint of a run in each of the metrics.
 
-
-def interval_text(interval: tuple[float, float] | None, share: bool) -> str:
-    """`[65.88, 69.62]`, in per cent of a share."""
-    return words.percent_interval(interval) if share else words.number_interval(interval)
-
-
-def verdicts_of(checkpoint: CheckpointResult) -> Iterator[Verdict]:
-    """A checkpoint's verdicts on headline metrics, the composite's last."""
-    for result in checkpoint.benchmarks:
-        if result.primary:
-            yield from result.verdicts
-    if checkpoint.composite is not None and checkpoint.composite.verdict is not None:
-        yield checkpoint.composite.verdict
-
-
-def _summaries(results: Sequence[Result]) -> Mapping[tuple[str, str], CheckpointResult]:
-    known: dict[tuple[str, str], CheckpointResult] = {}
-    for result in results:
-        if result.summary is None:
-            continue
-        by_name = {checkpoint.name: checkpoint for checkpoint in result.summary.checkpoints}
-        for measurement in result.measurements:
-            if measurement.name in by_name:
-                key = (measurement.source, measurement.name)
-                known.setdefault(key, by_name[measurement.name])
-    return known
-
-
-def _cell(
-    run: RunConclusions, measurement: Measurement, metric: str, found: CheckpointResult | None
-) -> Cell:
-    verdicts = verdicts_of(found) if found else ()
-    best = {best.metric: best.best for best in run.best}
-    return Cell(
-        metric,
-        measurement.score(metric),
-        next((verdict for verdict in verdicts if verdict.metric == metric), None),
-        len(run.measurements) > 1 and best.get(metric) == measurement.name,
+    Args:
+        measured: the same checkpoint in the summary of its run, which has the verdicts.
+    """
+    known: list[Verdict] = []
+    if measured is not None:
+        known = [v for result in measured.benchmarks if result.primary for v in result.verdicts]
+        if measured.composite is not None and measured.composite.verdict is not None:
+            known.append(measured.composite.verdict)
+    verdicts = {verdict.metric: verdict for verdict in reversed(known)}  # the first of a metric
+    best = {each.metric for each in run.best if each.best == measurement.name}
+    several = len(run.measurements) > 1
+    scores = {m: measurement.score(m) or Score(m, None, 0, 0) for m in metrics}
+    return tuple(
+        MetricRow(m, score, verdicts.get(m), best=several and m in best)
+        for m, score in scores.items()
     )
+
+
+def mismatch_rows(conclusions: Conclusions) -> list[tuple[str, ...]]:
+    """Reported composites that their parts do not give, the header first; empty without any."""
+    rows: list[tuple[str, ...]] = [("checkpoint", "stated", "computed")]
+    for wrong in conclusions.mismatches:
+        name = f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name
+        rows.append((name, words.percent(wrong.printed), words.percent(wrong.computed)))
+    return rows if conclusions.mismatches else []
+
+
+def by_signal(run: RunConclusions, metrics: Sequence[str]) -> tuple[str, ...]:
+    """The metrics of a run: the deciding one, then those with the highest signal-to-noise ratio."""
+    ratio = {each.metric: each.signal_to_noise or 0.0 for each in run.noise}
+    others = sorted(metrics, key=lambda metric: -ratio.get(metric, -1.0))
+    first = [run.by] if run.by in metrics else []
+    return tuple(dict.fromkeys([*first, *others]))
+
+
+def noise_rows(run: RunConclusions, noise: Iterable[StepNoise]) -> list[tuple[str, ...]]:
+    """Metrics with their best and their noise beside their range, by signal; the header first."""
+    best = {each.metric: each.best for each in run.best}
+    known = {each.metric: each for each in noise}
+    rows: list[tuple[str, ...]] = []
+    rows.append(("metric", "best", "range", "step noise", "sampling error", "SNR"))
+    for each in map(known.__getitem__, by_signal(run, list(known))):
+        sizes = (units.size(value, each.unit) for value in (each.span, each.step, each.sampling))
+        ratio = each.signal_to_noise
+        shown = words.MISSING if ratio is None else f"{ratio:.1f}"
+        rows.append((each.metric, best.get(each.metric, words.MISSING), *sizes, shown))
+    return rows

@@ -1,13 +1,19 @@
-"""Parts of a result in words: coverage, settings, flips, noise."""
+"""Parts of a result in words: coverage, settings, flips, noise, missing packages."""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-from .._util.jsonio import JSON, Scalar
-from .._util.text import _hundredfold, count, counted, number, percent
+from .._util.jsonio import Scalar
+from .._util.text import count, counted, listed, number, percent
+from ..gate import units
 from ..results.summary import BenchmarkResult, CheckpointResult, Coverage, Summary
+
+_NO_MODULE = re.compile(r"ModuleNotFoundError[^:]*: No module named '([^'.]+)")
+_PACKAGES_NAMED = 5
 
 
 def coverage(facts: Coverage) -> str:
@@ -32,20 +38,24 @@ def coverage(facts: Coverage) -> str:
 
 def settings(values: Mapping[str, Scalar]) -> str:
     """`dtype fp32, seq_len 512`."""
-    return ", ".join(f"{name} {_setting(value)}" for name, value in sorted(values.items()))
+    return ", ".join(
+        f"{name} {'none' if value in (None, '') else value}"
+        for name, value in sorted(values.items())
+    )
 
 
-def answering(checkpoint: CheckpointResult) -> str:
-    """`12.3 s, 3,200 asked, 0 reused`."""
-    asked = f"{count(checkpoint.asked)} asked, {count(checkpoint.reused)} reused"
-    return f"{checkpoint.seconds:.1f} s, {asked}"
+def answering(*checkpoints: CheckpointResult) -> str:
+    """`12.3 s, 3,200 asked, 0 reused`, over all checkpoints."""
+    asked, reused = sum(c.asked for c in checkpoints), sum(c.reused for c in checkpoints)
+    seconds = sum(c.seconds for c in checkpoints)
+    return f"{seconds:.1f} s, {count(asked)} asked, {count(reused)} reused"
 
 
 def flips_heading(result: BenchmarkResult) -> str:
     """`flips at real@1: 38 lost, 9 won`; the first metric's, of which the flips are."""
     metric = result.scores[0].metric if result.scores else "the first metric"
-    lost = sum(flip.change == "lost" for flip in result.flips)
-    won = sum(flip.change == "won" for flip in result.flips)
+    changes = [flip.change for flip in result.flips]
+    lost, won = changes.count("lost"), changes.count("won")
     for verdict in result.verdicts:
         figures = verdict.comparison
         if verdict.metric == metric and figures and figures.lost is not None:
@@ -55,7 +65,7 @@ def flips_heading(result: BenchmarkResult) -> str:
 
 def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
     """What a reader must know of the comparisons, by the metrics it is true of."""
-    told: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
     samples = {score.metric: score.n for score in result.scores}
     for verdict in result.verdicts:
         figures = verdict.comparison
@@ -72,8 +82,8 @@ def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
             note = f"compared over the {shared} samples that the baseline holds too"
         else:
             continue
-        told.setdefault(note, []).append(verdict.metric)
-    return tuple(f"{', '.join(metrics)}: {note}" for note, metrics in told.items())
+        notes.setdefault(note, []).append(verdict.metric)
+    return tuple(f"{', '.join(metrics)}: {note}" for note, metrics in notes.items())
 
 
 def noise(result: BenchmarkResult) -> str:
@@ -85,7 +95,7 @@ def noise(result: BenchmarkResult) -> str:
     share = shares.get(found.metric, True)
 
     def error(value: float) -> str:
-        return f"{_hundredfold(value):.2f} pp" if share else number(value)
+        return units.size(value) if share else number(value)
 
     most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
     return (
@@ -119,22 +129,19 @@ def noise_floor(result: BenchmarkResult) -> str:
 def noise_floors_together(summary: Summary) -> tuple[str, ...]:
     """The floors of several checkpoints, one sentence for each gated protocol."""
     by_protocol: dict[str, list[tuple[int, int]]] = {}
-    for result in (
-        result for checkpoint in summary.checkpoints for result in checkpoint.benchmarks
-    ):
-        if result.floor is not None and result.primary:
-            of_one = (result.floor.flipped, result.floor.samples)
-            by_protocol.setdefault(result.protocol, []).append(of_one)
-    told = []
+    for result in (result for each in summary.checkpoints for result in each.benchmarks):
+        if (floor := result.floor) is not None and result.primary:
+            by_protocol.setdefault(result.protocol, []).append((floor.flipped, floor.samples))
+    sentences = []
     for protocol, floors in by_protocol.items():
         most, of = max(floors, key=lambda each: each[0] / max(1, each[1]))
         flipped, samples = map(sum, zip(*floors, strict=True))
-        told.append(
+        sentences.append(
             f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
             f"{counted(len(floors), 'checkpoint')} flipped when asked again, at most "
             f"{count(most)} of {count(of)} in one of them"
         )
-    return tuple(told)
+    return tuple(sentences)
 
 
 def noise_notes(summary: Summary) -> tuple[str, ...]:
@@ -152,7 +159,7 @@ def noise_notes(summary: Summary) -> tuple[str, ...]:
 def rerun_command(summary: Summary, nodeid: str) -> str:
     """A shell command that asks one item of this run again.
 
-    Without stated options it names every checkpoint of the run, because items carry the
+    Without options that are known it names every checkpoint of the run, because items carry the
     checkpoint's name when there are several.
     """
     options: Sequence[str] = summary.rerun_options or [
@@ -161,5 +168,25 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
     return shlex.join(["pytest", nodeid, *options])
 
 
-def _setting(value: JSON) -> str:
-    return "none" if value is None or value == "" else str(value)
+def missing_packages(reasons: Iterable[str]) -> Counter[str]:
+    """How many programs failed because they import a package that the sandbox does not have.
+
+    Args:
+        reasons: why programs missed, one a program.
+    """
+    return Counter(found[1] for found in map(_NO_MODULE.search, reasons) if found is not None)
+
+
+def missing_packages_note(reasons: Iterable[str]) -> str:
+    """The same as a sentence with a remedy; empty when no package is missing."""
+    missing = missing_packages(reasons)
+    if not missing:
+        return ""
+    n = missing.total()
+    common = [name for name, _ in missing.most_common(_PACKAGES_NAMED)]
+    counts = listed((f"{p} ({count(k)})" for p, k in missing.most_common()), _PACKAGES_NAMED)
+    programs = "1 program fails" if n == 1 else f"{count(n)} programs fail"
+    return (
+        f"{programs} for want of a package that is not in the sandbox: {counts}; "
+        f"where it is installed, --exec-libraries {','.join(common)} lets programs import it"
+    )

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._util.atomic import atomic_writer
+from .._util.names import natural_key
+from ..results.group import GroupMetadata
 from ..results.layout import safe_name
 from ..results.outcome import Recorded
 from ..scores.reducers import PassAtK, estimate_pass_at_k
 from ..scores.registry import reducer_of
 
 if TYPE_CHECKING:
-    from ..results.store import PlannedItem, RunStore
+    from ..results.store import RunStore
+    from ..results.stored_run import PlannedItem
 
 FAILURES = ("fail", "timeout", "memory", "output", "violation", "crash", "missed")
-"""How a trial can miss: the sandbox's words, and `missed` where no program was run."""
+"""How a trial can miss: the sandbox's statuses, and `missed` where no program was run."""
 
 NO_ANSWER = ("error", "skipped", "not_run")
 _LEFT_OUT = "left out by --limit"
@@ -34,10 +36,10 @@ _NOT_RUN = Recorded("not_run")
 
 @dataclass(slots=True)
 class Problem:
-    """What the trials of one problem came to.
+    """The outcomes of one problem's trials.
 
     Attributes:
-        tests: how many tests a program for it is put to; None where its dataset does not count.
+        tests: how many tests a program for it is run with; None where its dataset does not count.
         tests_available: how many its dataset holds; likewise.
         counts: trials by `passed`, one of `FAILURES`, or one of `NO_ANSWER`.
     """
@@ -50,15 +52,15 @@ class Problem:
     @property
     def n(self) -> int:
         """Trials that were judged."""
-        return self.counts.total() - sum(self.counts[word] for word in NO_ANSWER)
+        return self.counts.total() - sum(self.counts[status] for status in NO_ANSWER)
 
-    def take(self, recorded: Recorded) -> None:
+    def add(self, recorded: Recorded) -> None:
         """Count one trial."""
-        word = recorded.status
-        if word == "missed":
-            told = recorded.reason.partition(":")[0]
-            word = told if told in FAILURES else "missed"
-        self.counts[word] += 1
+        status: str = recorded.status
+        if status == "missed":
+            failure = recorded.reason.partition(":")[0]
+            status = failure if failure in FAILURES else "missed"
+        self.counts[status] += 1
 
 
 def write_problems(
@@ -67,16 +69,16 @@ def write_problems(
     """Write the file of every checkpoint and benchmark that is scored by pass@k.
 
     Args:
-        outcomes: what items came to, by node id.
+        outcomes: of items, by node id.
 
     Raises:
         CkptbenchError: a file cannot be written.
     """
-    tables: dict[tuple[str, str], list[tuple[dict[str, Any], list[Problem]]]] = {}
+    tables: dict[tuple[str, str], list[tuple[GroupMetadata, list[Problem]]]] = {}
     for number, facts in enumerate(store.groups()):
-        if isinstance(reducer_of(facts["reducer"]), PassAtK):
+        if isinstance(reducer_of(facts.reducer), PassAtK):
             problems = list(_problems(store.answered(number), outcomes))
-            key = facts["checkpoint"], facts["benchmark"]
+            key = facts.checkpoint, facts.benchmark
             tables.setdefault(key, []).append((facts, problems))
     paths = []
     for (checkpoint, benchmark), groups in tables.items():
@@ -96,8 +98,8 @@ def _problems(
         problem = found.get(item.id)
         if problem is None:
             problem = found[item.id] = Problem(item.id, *_tests(fields))
-        problem.take(outcomes.get(item.nodeid, _NOT_RUN))
-    return sorted(found.values(), key=lambda problem: _natural(problem.id))
+        problem.add(outcomes.get(item.nodeid, _NOT_RUN))
+    return sorted(found.values(), key=lambda problem: natural_key(problem.id))
 
 
 def _tests(fields: str) -> tuple[int | None, int | None]:
@@ -107,33 +109,22 @@ def _tests(fields: str) -> tuple[int | None, int | None]:
     return len(values["tests"]), values["tests_available"]
 
 
-def _natural(name: str) -> list[str | int]:
-    """Orders `HumanEval/9` before `HumanEval/10`."""
-    parts = re.split(r"([0-9]+)", name)  # every second one is a number
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
-
-
-def _rows(groups: Sequence[tuple[dict[str, Any], list[Problem]]]) -> Iterable[list[Any]]:
-    ks = sorted({k for facts, _ in groups for k in facts["reducer"]["at"]})
+def _rows(groups: Sequence[tuple[GroupMetadata, list[Problem]]]) -> Iterator[list[Any]]:
+    ks = sorted({k for group, _ in groups for k in group.reducer["at"]})
+    passes = [f"pass@{k}" for k in ks]
     counted = [*FAILURES, *NO_ANSWER]
-    yield [
-        *("protocol", "problem", "n", "c"),
-        *(f"pass@{k}" for k in ks),
-        *counted,
-        *("tests", "tests_available", "remark"),
-    ]
-    for facts, problems in groups:
-        for problem in problems:
+    yield ["protocol", "problem", "n", "c", *passes, *counted, "tests", "tests_available", "remark"]
+    for group, problems in groups:
+        rows = [(problem, _remark(problem, ks)) for problem in problems]
+        rows += [(Problem(name), _LEFT_OUT) for name in group.left_out]
+        for problem, remark in rows:
             n, c = problem.n, problem.counts["passed"]
             yield [
-                *(facts["protocol"], problem.id, n, c),
-                *("" if (value := estimate_pass_at_k(n, c, k)) is None else value for k in ks),
-                *(problem.counts[word] for word in counted),
-                *(problem.tests, problem.tests_available, _remark(problem, ks)),
+                *(group.protocol, problem.id, n, c),
+                *(estimate_pass_at_k(n, c, k) for k in ks),
+                *(problem.counts[status] for status in counted),
+                *(problem.tests, problem.tests_available, remark),
             ]
-        for name in facts.get("left_out", ()):
-            nothing = [*[""] * len(ks), *[0] * len(counted), "", ""]
-            yield [facts["protocol"], name, 0, 0, *nothing, _LEFT_OUT]
 
 
 def _remark(problem: Problem, ks: Sequence[int]) -> str:

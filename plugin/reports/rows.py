@@ -1,162 +1,228 @@
-"""A table's cells, said once for the terminal and for Markdown."""
+"""One metric of one checkpoint as text: the cells that the tables of every report are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import Comparison, Verdict
+from ..gate.verdict import Comparison, Verdict, verdict_p
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
+from . import phrases
+
+ERRORS_SHOWN = 3  # of a benchmark
+Columns = dict[str, str]  # titles, and the properties of a row under them
+SCORE: Columns = {"metric": "label", "score": "value", "n": "n", "95% interval": "interval"}
+COMPARISON: Columns = {
+    "baseline": "baseline",
+    "diff": "difference",
+    "95% interval": "difference_interval",
+    "MDE": "mde",
+    "p worse, Holm": "p",
+}
+VERDICT: Columns = {"verdict": "verdict_label"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One metric as text.
+class MetricRow:
+    """A score and the verdict on it; the properties are their text, in the metric's unit.
+
+    Properties of the comparison are empty when nothing was compared.
 
     Attributes:
-        metric: name, such as `real@1`.
-        score: percentage, or `-` where `remark` says why.
-        n: samples behind the score.
-        interval: its 95% interval in per cent.
-        baseline: percentage over the compared samples; empty when nothing was compared, as are
-            the three that follow.
-        difference: from the baseline, in percentage points.
-        difference_interval: its 95% interval.
-        mde: the minimum detectable effect, in the metric's unit.
-        p: the p that the verdict used, after Holm's correction; `(better)` stands behind it
-            where it is not of "worse".
-        p_sentence: the same with its name: `p worse, Holm = 0.0312`; empty without one.
-        verdict: the verdict's word, or empty without a baseline.
-        remark: what the reader must know of the score, such as why it does not exist.
-        detail: the verdict's sentence.
-        falls: whether less is better.
+        metric: name, such as `real@1`, or the composite's.
+        score: what was measured; without a value where nothing was.
+        verdict: the comparison with the baseline; None without one.
         gated: whether the verdict can fail the run; True as well where its whole protocol is only
             shown, which a heading says.
+        best: whether it is the best of its run, of several checkpoints.
     """
 
     metric: str
-    score: str
-    n: str
-    interval: str
-    baseline: str = ""
-    difference: str = ""
-    difference_interval: str = ""
-    mde: str = ""
-    p: str = ""
-    p_sentence: str = ""
-    verdict: str = ""
-    remark: str = ""
-    detail: str = ""
-    falls: bool = False
+    score: Score
+    verdict: Verdict | None = None
     gated: bool = True
+    best: bool = False
+
+    def cells(self, *columns: Columns) -> list[str]:
+        """The texts of a table's columns."""
+        return [getattr(self, name) for some in columns for name in some.values()]
 
     @property
-    def verdict_label(self) -> str:
-        """The verdict, with what a reader must know who only looks for words."""
-        return self.verdict if self.gated else f"{self.verdict} (not gated)"
+    def comparison(self) -> Comparison | None:
+        """The figures of the verdict."""
+        return self.verdict.comparison if self.verdict else None
+
+    @property
+    def less_is_better(self) -> bool:
+        """Whether less is known to be better."""
+        return self.score.higher_is_better is False
 
     @property
     def label(self) -> str:
         """The metric, with an arrow where less is better."""
-        return f"{self.metric} {units.LESS_IS_BETTER}" if self.falls else self.metric
+        return f"{self.metric} {units.LESS_IS_BETTER}" if self.less_is_better else self.metric
+
+    @property
+    def value(self) -> str:
+        """`67.78%`, or `-` where `remark` says why."""
+        return units.value(self.score.value, self.score.unit)
+
+    @property
+    def n(self) -> str:
+        """Samples behind the score."""
+        return words.count(self.score.n)
+
+    @property
+    def interval(self) -> str:
+        """The score's 95% interval."""
+        return units.value_interval(self.score.interval, self.score.unit)
+
+    @property
+    def baseline(self) -> str:
+        """The baseline's value over the compared samples."""
+        figures = self.comparison
+        return units.value(figures.baseline, figures.unit) if figures else ""
+
+    @property
+    def difference(self) -> str:
+        """Signed difference from the baseline."""
+        figures = self.comparison
+        return units.points(figures.difference, figures.unit) if figures else ""
+
+    @property
+    def difference_interval(self) -> str:
+        """Its 95% interval."""
+        figures = self.comparison
+        return units.points_interval(figures.interval, figures.unit) if figures else ""
+
+    @property
+    def change(self) -> str:
+        """The difference with its interval, where it has one."""
+        known = self.comparison is not None and self.comparison.interval is not None
+        return f"{self.difference} {self.difference_interval}" if known else self.difference
+
+    @property
+    def mde(self) -> str:
+        """The minimum detectable effect."""
+        figures = self.comparison
+        if figures is None:
+            return ""
+        if figures.mde is None and figures.p_worse is not None:
+            return units.NO_DROP
+        return units.size(figures.mde, figures.unit)
+
+    @property
+    def p(self) -> str:
+        """The p that the verdict used, after Holm's correction.
+
+        `(better)` stands behind it where it is not of "worse".
+        """
+        verdict = self.verdict
+        if verdict is None or verdict.p_adjusted is None:
+            return words.MISSING if verdict else ""
+        p = words.p_value(verdict.p_adjusted)
+        return f"{p} (better)" if verdict.word == "improved" else p
+
+    @property
+    def p_sentence(self) -> str:
+        """The same with its name: `p worse, Holm = 0.0312`; empty without one."""
+        return verdict_p(self.verdict) if self.verdict else ""
+
+    @property
+    def word(self) -> str:
+        """The verdict's word."""
+        return self.verdict.word if self.verdict else ""
+
+    @property
+    def verdict_label(self) -> str:
+        """The verdict, with what a reader must know who only looks for words."""
+        return self.word if self.gated else f"{self.word} (not gated)"
+
+    @property
+    def detail(self) -> str:
+        """The verdict's sentence."""
+        return self.verdict.detail if self.verdict else ""
+
+    @property
+    def remark(self) -> str:
+        """What the reader must know of the score, such as why it does not exist."""
+        if self.verdict is not None and self.verdict.remark:
+            return f"{self.metric}: {self.verdict.remark}"
+        score = self.score
+        if self.word == "missing":
+            return ""
+        if score.value is None and score.reason.startswith(self.metric):
+            return score.reason
+        if score.value is None:
+            return f"{self.metric} does not exist: {score.reason or 'no reason is known'}"
+        if score.reason:
+            return f"{self.metric}: {score.reason}"
+        if score.higher_is_better is None:
+            return f"{self.metric}: its direction is not known; not gated"
+        return ""
 
 
-def benchmark_rows(result: BenchmarkResult) -> tuple[Row, ...]:
+def benchmark_rows(result: BenchmarkResult) -> tuple[MetricRow, ...]:
     """A row for each score, then one for each verdict on a metric that has no score."""
     verdicts = {verdict.metric: verdict for verdict in result.verdicts}
     ungated = {v.metric for v in result.verdicts if result.primary and not v.gated}
-    scored = [
-        replace(_row(score, verdicts.pop(score.metric, None)), gated=score.metric not in ungated)
-        for score in result.scores
+    rows = [
+        MetricRow(s.metric, s, verdicts.pop(s.metric, None), gated=s.metric not in ungated)
+        for s in result.scores
     ]
-    return (
-        *scored,
-        *(
-            _row(Score(name, None, 0, 0, reason="this run has no such score"), v)
-            for name, v in verdicts.items()
-        ),
-    )
+    none = "this run has no such score"
+    rows += [MetricRow(m, Score(m, None, 0, 0, reason=none), v) for m, v in verdicts.items()]
+    return tuple(rows)
 
 
-def missing_rows(checkpoint: CheckpointResult) -> tuple[Row, ...]:
+def missing_rows(checkpoint: CheckpointResult) -> tuple[MetricRow, ...]:
     """A row for each gated metric of the baseline whose benchmark the run does not have."""
-    return tuple(_row(Score(v.metric, None, 0, 0), v) for v in checkpoint.missing)
+    return tuple(MetricRow(v.metric, Score(v.metric, None, 0, 0), v) for v in checkpoint.missing)
 
 
-def composite_row(composite: CompositeResult) -> Row:
+def composite_row(composite: CompositeResult) -> MetricRow:
     """The row of the weighted mean."""
-    return _row(composite.score, composite.verdict)
+    return MetricRow(composite.score.metric, composite.score, composite.verdict)
 
 
-def _row(score: Score, verdict: Verdict | None) -> Row:
-    figures = verdict.comparison if verdict else None
-    compared = _compared(figures) if figures else ("", "", "", "")
-    baseline, difference, difference_interval, mde = compared
-    return Row(
-        metric=score.metric,
-        score=units.value(score.value, score.unit),
-        n=words.count(score.n),
-        interval=units.value_interval(score.interval, score.unit),
-        baseline=baseline,
-        difference=difference,
-        difference_interval=difference_interval,
-        mde=mde,
-        p=_p(verdict),
-        p_sentence=units.verdict_p(verdict) if verdict else "",
-        verdict=verdict.word if verdict else "",
-        remark=_remark(score, verdict),
-        detail=verdict.detail if verdict else "",
-        falls=score.higher_is_better is False,
-    )
+def checkpoint_rows(checkpoint: CheckpointResult) -> Iterator[tuple[str, MetricRow]]:
+    """`(what it is of, row)`: every row of a checkpoint, the composite last."""
+    for result in checkpoint.benchmarks:
+        label = result.protocol if result.primary else f"{result.protocol} (not gated)"
+        yield from ((label, row) for row in benchmark_rows(result))
+    yield from (("in the baseline only", row) for row in missing_rows(checkpoint))
+    if checkpoint.composite is not None:
+        formula = words.formula(checkpoint.composite.weights)
+        yield f"{formula} (not gated)", composite_row(checkpoint.composite)
 
 
-def doubts(rows: Iterable[Row]) -> list[tuple[str, str]]:
+def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
     """`(verdict, sentence)` for the verdicts somebody should look at.
 
     Metrics of one benchmark that fail for the same reason share a sentence.
     """
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.detail and row.gated and row.verdict not in ("unchanged", "improved", "identical"):
-            metrics.setdefault((row.verdict, row.detail), []).append(row.metric)
+        if row.detail and row.gated and row.word not in ("unchanged", "improved", "identical"):
+            metrics.setdefault((row.word, row.detail), []).append(row.metric)
     return [
-        (verdict, f"{', '.join(names)} {verdict}: {detail}")
-        for (verdict, detail), names in metrics.items()
+        (word, f"{', '.join(names)} {word}: {detail}") for (word, detail), names in metrics.items()
     ]
 
 
-def _p(verdict: Verdict | None) -> str:
-    if verdict is None or verdict.p_adjusted is None:
-        return words.MISSING if verdict else ""
-    p = words.probability(verdict.p_adjusted).removeprefix("p = ").removeprefix("p ")
-    return f"{p} (better)" if verdict.word == "improved" else p
+def benchmark_remarks(result: BenchmarkResult) -> Iterator[tuple[str, str]]:
+    """`(kind, sentence)`: what to know of a benchmark beside its coverage and its table.
 
-
-def _remark(score: Score, verdict: Verdict | None = None) -> str:
-    if verdict is not None and verdict.remark:
-        return f"{score.metric}: {verdict.remark}"
-    if verdict is not None and verdict.word == "missing":
-        return ""
-    if score.value is None and score.reason.startswith(score.metric):
-        return score.reason
-    if score.value is None:
-        return f"{score.metric} does not exist: {score.reason or 'no reason is known'}"
-    if score.reason:
-        return f"{score.metric}: {score.reason}"
-    if score.higher_is_better is None:
-        return f"{score.metric}: its direction is not known; not gated"
-    return ""
-
-
-def _compared(figures: Comparison) -> tuple[str, str, str, str]:
-    return (
-        units.value(figures.baseline, figures.unit),
-        units.points(figures.difference, figures.unit),
-        units.points_interval(figures.interval, figures.unit),
-        units.size(figures.mde, figures.unit)
-        if figures.mde is not None or figures.p_worse is None
-        else units.NO_DROP,
-    )
+    The kind is `error`, `noise`, `note`, `remark` (of a score), or a verdict's word.
+    """
+    for error in result.errors[:ERRORS_SHOWN]:
+        yield "error", "error: " + error.partition("\n")[0]
+    noise = (phrases.noise(result), phrases.noise_floor(result))
+    yield from (("noise", sentence) for sentence in noise if sentence)
+    yield from (("note", note) for note in phrases.comparison_notes(result))
+    rows = benchmark_rows(result)
+    yield from (("remark", row.remark) for row in rows if row.remark)
+    yield from doubts(rows)

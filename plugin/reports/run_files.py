@@ -12,8 +12,7 @@ With several checkpoints the third is `<checkpoint>_<benchmark>_results.json`, o
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,9 @@ from .._util.atomic import atomic_write_text, atomic_writer
 from .._util.jsonio import JSON, on_one_line, pretty
 from ..results.as_json import as_json, one_line, summary_as_json
 from ..results.layout import safe_name
-from ..results.store import PlannedItem
+from ..results.lm_eval_format import of_lm_eval, read_results_file, results_file, task_results
+from ..results.stored_run import PlannedItem
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
-from .lm_eval_format import of_lm_eval, task_results
 
 
 def write_reports(
@@ -37,48 +36,21 @@ def write_reports(
     Raises:
         CkptbenchError: a file cannot be written; those written before it stay.
     """
-    reports = [("summary.json", summary_as_json(summary))]
-    reports += [
-        (f"{safe_name(checkpoint.name)}_eval_results.json", eval_results(checkpoint))
-        for checkpoint in summary.checkpoints
-    ]
-    reports += [
-        (
-            _results_name(summary, checkpoint, benchmark),
-            task_results(summary, checkpoint, benchmark, (official or {}).get(checkpoint.name)),
-        )
-        for checkpoint in summary.checkpoints
-        for benchmark in dict.fromkeys(result.benchmark for result in checkpoint.benchmarks)
-    ]
-    _remove_other_results(folder, summary)
-    _remove_left_groups(folder, summary, official or {}, {name for name, _ in reports})
-    paths = []
-    for name, value in reports:
-        atomic_write_text(folder / name, pretty(value))
-        paths.append(folder / name)
-    return tuple(paths)
-
-
-def read_official(folder: Path, summary: Summary) -> dict[str, dict[str, dict[str, Any]]]:
-    """What lm-eval made of a run, by checkpoint and name of the task or group.
-
-    It is read from the run's result files. One that is missing or damaged, or that does not hold
-    the very results of the summary, says nothing: it may be of an earlier session of the run.
-
-    Args:
-        summary: of the run, as `summary.json` has it.
-    """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    reports = {"summary.json": summary_as_json(summary)}
     for checkpoint in summary.checkpoints:
-        for benchmark in dict.fromkeys(result.benchmark for result in checkpoint.benchmarks):
-            content = _content(folder / _results_name(summary, checkpoint, benchmark))
-            official = of_lm_eval(content)
-            if official is None:
-                continue
-            expected = task_results(summary, checkpoint, benchmark, official)
-            if content["ckptbench"] == expected["ckptbench"]:
-                found.setdefault(checkpoint.name, {})[benchmark] = official
-    return found
+        reports[f"{safe_name(checkpoint.name)}_eval_results.json"] = eval_results(checkpoint)
+    official, alone = official or {}, len(summary.checkpoints) == 1
+    for checkpoint in summary.checkpoints:
+        for benchmark in checkpoint.benchmark_names:
+            reports[results_file(checkpoint, benchmark, alone=alone)] = task_results(
+                summary, checkpoint, benchmark, official.get(checkpoint.name)
+            )
+    for path in folder.glob("*_results.json"):
+        if path.name not in reports and _is_stale(path, summary, official):
+            path.unlink(missing_ok=True)
+    for name, value in reports.items():
+        atomic_write_text(folder / name, pretty(value))
+    return tuple(folder / name for name in reports)
 
 
 def write_samples(folder: Path, checkpoint: str, benchmark: str, lines: Iterable[str]) -> Path:
@@ -155,67 +127,23 @@ def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
     }
 
 
-def benchmark_names(summary: Summary) -> tuple[str, ...]:
-    """Every benchmark of the run once, in the order it was asked."""
-    return tuple(
-        dict.fromkeys(
-            result.benchmark
-            for checkpoint in summary.checkpoints
-            for result in checkpoint.benchmarks
-        )
-    )
+def _is_stale(path: Path, summary: Summary, official: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether an earlier session of the run left a result file that is no longer true.
 
-
-def _remove_other_results(folder: Path, summary: Summary) -> None:
-    """Take away what this run left when it had fewer checkpoints, or more."""
-    benchmarks = {result.benchmark for c in summary.checkpoints for result in c.benchmarks}
-    for benchmark in benchmarks:
-        alone = f"{safe_name(benchmark)}_results.json"
-        if len(summary.checkpoints) > 1:
-            (folder / alone).unlink(missing_ok=True)
-        else:
-            for checkpoint in summary.checkpoints:
-                (folder / f"{safe_name(checkpoint.name)}_{alone}").unlink(missing_ok=True)
-
-
-def _remove_left_groups(
-    folder: Path,
-    summary: Summary,
-    official: Mapping[str, Mapping[str, Any]],
-    written: Collection[str],
-) -> None:
-    """Take away what this run left of a group that it no longer has, as a task is incomplete now.
-
-    Such a file shows a task's values; it goes where they are no longer the task's.
+    It has the name of a run with fewer checkpoints, or more; or it is of a group that the run no
+    longer has, as a task is incomplete now, and shows values that are no longer the task's.
     """
-    measured = {c.name: {b.benchmark for b in c.benchmarks} for c in summary.checkpoints}
-    for path in folder.glob("*_results.json"):
-        if path.name in written:
-            continue
-        content = _content(path)
-        held = of_lm_eval(content)
-        checkpoint = content["ckptbench"]["checkpoint"] if held else ""
-        now = official.get(checkpoint, {}).get("results", {})
-        shown = (held or {}).get("results", {}).items()
-        of_tasks = ((n, values) for n, values in shown if n in measured.get(checkpoint, ()))
-        if any(now.get(name) != values for name, values in of_tasks):
-            path.unlink(missing_ok=True)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    """The object that a result file holds; an empty one when it is missing or damaged."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    whole = isinstance(content, dict) and isinstance(content.get("ckptbench"), dict)
-    return content if whole else {}
-
-
-def _results_name(summary: Summary, checkpoint: CheckpointResult, benchmark: str) -> str:
-    several = len(summary.checkpoints) > 1
-    whose = f"{safe_name(checkpoint.name)}_" if several else ""
-    return f"{whose}{safe_name(benchmark)}_results.json"
+    alone = len(summary.checkpoints) == 1
+    for checkpoint in summary.checkpoints:
+        names = checkpoint.benchmark_names
+        if path.name in {results_file(checkpoint, name, alone=not alone) for name in names}:
+            return True
+    content = read_results_file(path)
+    shown = (of_lm_eval(content) or {}).get("results", {})
+    owner = content["ckptbench"]["checkpoint"] if shown else ""
+    now = official.get(owner, {}).get("results", {})
+    measured = {n for c in summary.checkpoints if c.name == owner for n in c.benchmark_names}
+    return any(now.get(name) != values for name, values in shown.items() if name in measured)
 
 
 def _primary(checkpoint: CheckpointResult, benchmark: str) -> BenchmarkResult | None:

@@ -60,8 +60,8 @@ def response_text(response: Mapping[str, JSON] | None) -> str:
         return _short(str(response.get("text", "")))
     if kind == "several":
         parts = list(response.get("parts") or ())
-        told = (f"{place}: {response_text(part)}" for place, part in enumerate(parts, 1))
-        return _short("\n".join(told))
+        lines = (f"{number}: {response_text(part)}" for number, part in enumerate(parts, 1))
+        return _short("\n".join(lines))
     if kind == "likelihood":
         sure = "its first choice" if response.get("greedy") else "not its first choice"
         return f"log-probability {response.get('logprob')} ({sure})"
@@ -71,14 +71,14 @@ def response_text(response: Mapping[str, JSON] | None) -> str:
 def _filled(response: Mapping[str, JSON]) -> str:
     candidates = list(response.get("candidates") or ())
     logprobs = list(response.get("logprobs") or ())
-    told = []
-    for place, candidate in enumerate(candidates[:CANDIDATES]):
-        likely = f" {words.percent(math.exp(logprobs[place]))}" if place < len(logprobs) else ""
-        told.append(f"{place + 1}. {candidate}{likely}")
+    shown = []
+    for index, candidate in enumerate(candidates[:CANDIDATES]):
+        likely = f" {words.percent(math.exp(logprobs[index]))}" if index < len(logprobs) else ""
+        shown.append(f"{index + 1}. {candidate}{likely}")
     rank = response.get("rank")
     if rank is not None and rank > CANDIDATES:
-        told.append(f"the answer is {rank}.")
-    return _short("   ".join(told) or "no candidates")
+        shown.append(f"the answer is {rank}.")
+    return _short("   ".join(shown) or "no candidates")
 
 
 def _short(text: str) -> str:

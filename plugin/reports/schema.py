@@ -10,15 +10,11 @@ import inspect
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from .._util.atomic import atomic_write_text
 from .._util.jsonio import JSON, pretty
-from ..gate import verdict
-from ..results import summary as results
 from ..results.summary import SUMMARY_FORMAT, Summary
-from ..scores import noise, score
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -27,14 +23,14 @@ def summary_schema() -> dict[str, JSON]:
     """JSON Schema (draft 2020-12) of `summary.json`.
 
     Stricter than pydantic's own: every field is always written, and no other is. Descriptions
-    come from the `Attributes:` part of the docstrings.
+    of fields come from the `Attributes:` part of the docstrings, which pydantic gives whole.
     """
     from pydantic import TypeAdapter
 
     schema = TypeAdapter(Summary).json_schema(mode="serialization")
     definitions = schema.pop("$defs")
-    for name, definition in {**definitions, "Summary": schema}.items():
-        _tighten(definition, _class_named(name))
+    for definition in (*definitions.values(), schema):
+        _tighten(definition)
     schema["properties"]["format"] = {"const": SUMMARY_FORMAT, "description": "Format and version."}
     return {
         "$schema": _DIALECT,
@@ -49,11 +45,9 @@ def write_schemas(folder: Path) -> tuple[Path, ...]:
     from ..readers.baseline import baseline_schema
 
     schemas = {"summary": summary_schema(), "baseline": baseline_schema()}
-    paths = []
-    for name, schema in schemas.items():
-        path = folder / f"{name}.schema.json"
+    paths = {folder / f"{name}.schema.json": schema for name, schema in schemas.items()}
+    for path, schema in paths.items():
         atomic_write_text(path, pretty(schema))
-        paths.append(path)
     return tuple(paths)
 
 
@@ -64,9 +58,9 @@ def attribute_descriptions(docstring: str) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in entries}
 
 
-def _tighten(definition: dict[str, Any], documented: type) -> None:
-    docstring = documented.__doc__ or ""
-    definition["description"] = inspect.cleandoc(docstring).partition("\n")[0]
+def _tighten(definition: dict[str, Any]) -> None:
+    docstring = definition["description"]
+    definition["description"] = docstring.partition("\n")[0]
     definition["additionalProperties"] = False
     definition["required"] = list(definition["properties"])
     descriptions = attribute_descriptions(docstring)
@@ -75,12 +69,6 @@ def _tighten(definition: dict[str, Any], documented: type) -> None:
         schema.pop("default", None)
         if name in descriptions:
             schema["description"] = descriptions[name]
-
-
-def _class_named(name: str) -> type:
-    modules: tuple[ModuleType, ...] = (results, score, noise, verdict)
-    found: type = next(vars(module)[name] for module in modules if name in vars(module))
-    return found
 
 
 if __name__ == "__main__":

@@ -1,12 +1,8 @@
-"""The summary on a terminal, as lines: pytest's reporter prints them.
-
-for text, markup in terminal_lines(summary, columns):
-    reporter.write_line(text, **markup)
-"""
+"""The summary on a terminal, as lines that pytest's reporter prints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._util import text as words
@@ -15,13 +11,23 @@ from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude
-from .rows import Row, benchmark_rows, composite_row, doubts, missing_rows
+from .rows import (
+    COMPARISON,
+    SCORE,
+    VERDICT,
+    Columns,
+    MetricRow,
+    benchmark_remarks,
+    benchmark_rows,
+    checkpoint_rows,
+    doubts,
+    missing_rows,
+)
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
 
 FLIPS_SHOWN = 5
-ERRORS_SHOWN = 3
 
 
 class Line(NamedTuple):
@@ -40,30 +46,7 @@ _BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED, "plain": _PLAIN}
 _BY_VERDICT: Mapping[str, Mapping[str, bool]] = {
     word: _BY_LEVEL[facts.level] for word, facts in WORDS.items()
 }
-
-
-class _Column(NamedTuple):
-    field: str
-    title: str
-    right: bool = True
-    gap: int = 2
-
-
-_SCORE = (
-    _Column("label", "metric", right=False),
-    _Column("score", "score"),
-    _Column("n", "n"),
-    _Column("interval", "95% interval"),
-)
-# An interval stands one space from its number: together they read as one thing.
-_BASELINE = (
-    _Column("baseline", "baseline"),
-    _Column("difference", "diff"),
-    _Column("difference_interval", "95% interval", gap=1),
-    _Column("mde", "MDE"),
-    _Column("p", "p worse, Holm"),
-)
-_VERDICT = (_Column("verdict_label", "verdict", right=False),)
+_BY_KIND = {"error": _RED, "noise": _PLAIN, "note": _YELLOW, **_BY_VERDICT}
 
 
 def terminal_lines(
@@ -78,7 +61,7 @@ def terminal_lines(
     Args:
         columns: width of the terminal. Where a whole row does not fit, its comparison goes on
             a line of its own; node ids and sentences are never cut.
-        conclusions: what several checkpoints say together. One table of them stands first then,
+        conclusions: what is concluded of several checkpoints. One table of them stands first then,
             and details follow only of those that somebody must look at.
         verbose: details of all.
     """
@@ -91,9 +74,10 @@ def terminal_lines(
     for checkpoint in shown:
         lines += _checkpoint(summary, checkpoint, columns)
         lines.append(Line(""))
-    if any(row.falls for c in shown for row in _rows(c)):
+    rows = [row for checkpoint in shown for _, row in checkpoint_rows(checkpoint)]
+    if any(row.less_is_better for row in rows):
         lines.append(Line(f"{units.LESS_IS_BETTER}: less is better"))
-    if any(row.mde not in ("", words.MISSING) for c in shown for row in _rows(c)):
+    if any(row.mde not in ("", words.MISSING) for row in rows):
         lines.append(Line("MDE: the smallest true worsening found in four runs of five"))
     lines += [Line(f"note: {note}") for note in summary.notes]
     lines += [Line(sentence, _RED) for sentence in summary.unwritten]
@@ -108,11 +92,8 @@ def _together(
     """The table of the checkpoints and what is concluded of them."""
     from .terminal_sweep import curve_lines
 
-    several = summary.checkpoints
-    asked, reused = sum(c.asked for c in several), sum(c.reused for c in several)
-    seconds = sum(c.seconds for c in several)
-    answering = f"{seconds:.1f} s, {words.count(asked)} asked, {words.count(reused)} reused"
-    yield Line(f"{len(several)} checkpoints: {answering}; -v shows each", _BOLD)
+    answering = phrases.answering(*summary.checkpoints)
+    yield Line(f"{len(summary.checkpoints)} checkpoints: {answering}; -v shows each", _BOLD)
     yield from map(Line, curve_lines(conclusions, columns=columns, verbose=verbose))
     yield from map(Line, phrases.noise_floors_together(summary))
 
@@ -130,44 +111,32 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
     yield Line(f"{checkpoint.name} ({about}): {phrases.answering(checkpoint)}", _BOLD)
     if checkpoint.baseline:
         yield Line(f"baseline: {checkpoint.baseline}")
-    table = _Table(_rows(checkpoint), columns)
-    yield from table.header()
+    table = _table([row for _, row in checkpoint_rows(checkpoint)], columns)
+    yield from next(table)
     for result in checkpoint.benchmarks:
         yield Line(result.protocol + ("" if result.primary else " (shown beside it, not gated)"))
-        for row in benchmark_rows(result):
-            yield from table.row(row)
+        for _ in benchmark_rows(result):
+            yield from next(table)
         yield from _remarks(result)
         yield from _flips(summary, result)
     if checkpoint.missing:
         yield Line("in the baseline only")
-        for row in missing_rows(checkpoint):
-            yield from table.row(row)
+        for _ in checkpoint.missing:
+            yield from next(table)
         for verdict, sentence in doubts(missing_rows(checkpoint)):
             yield Line(f"  {sentence}", _BY_VERDICT[verdict])
-    if checkpoint.composite is not None:
-        composite = checkpoint.composite
+    if (composite := checkpoint.composite) is not None:
         yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
-        yield from table.row(composite_row(composite))
-
-
-def _rows(checkpoint: CheckpointResult) -> list[Row]:
-    rows = [row for result in checkpoint.benchmarks for row in benchmark_rows(result)]
-    rows += missing_rows(checkpoint)
-    return rows + ([composite_row(checkpoint.composite)] if checkpoint.composite else [])
+        yield from next(table)
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     facts = result.coverage
     yield Line(f"  coverage: {phrases.coverage(facts)}", _PLAIN if facts.complete else _RED)
-    for error in result.errors[:ERRORS_SHOWN]:
-        yield Line(f"    error: {error.partition(chr(10))[0]}", _RED)
-    yield from (
-        Line(f"  {told}") for told in (phrases.noise(result), phrases.noise_floor(result)) if told
-    )
-    for note in phrases.comparison_notes(result):
-        yield Line(f"  {note}", _YELLOW)
-    for verdict, sentence in doubts(benchmark_rows(result)):
-        yield Line(f"  {sentence}", _BY_VERDICT[verdict])
+    for kind, sentence in benchmark_remarks(result):
+        if kind != "remark":  # those stand below their rows
+            indent = "    " if kind == "error" else "  "
+            yield Line(indent + sentence, _BY_KIND[kind])
 
 
 def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
@@ -175,54 +144,31 @@ def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
         return
     yield Line(f"  {phrases.flips_heading(result)}")
     for change in ("lost", "won"):
-        flips = [flip for flip in result.flips if flip.change == change]
-        for flip in flips[:FLIPS_SHOWN]:
-            command = phrases.rerun_command(summary, flip.nodeid)
-            yield Line(f"    {change:4}  {command}")
+        nodeids = [flip.nodeid for flip in result.flips if flip.change == change]
+        for nodeid in nodeids[:FLIPS_SHOWN]:
+            yield Line(f"    {change:4}  {phrases.rerun_command(summary, nodeid)}")
 
 
-class _Table:
-    """One alignment for all rows of a checkpoint, whatever stands between them."""
+def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
+    """The lines of the header, then of each row: one alignment, whatever stands between them."""
+    compared = any(row.word for row in rows)
+    lines = _aligned(rows, SCORE, *((COMPARISON, VERDICT) if compared else ()))
+    split = compared and max(map(words.width, lines)) > columns
+    header, *lines = _aligned(rows, SCORE, VERDICT) if split else lines
+    yield [Line(header)]
+    for row, line in zip(rows, lines, strict=True):
+        markup = _BY_VERDICT.get(row.word, _PLAIN) if row.gated else _PLAIN
+        found = [Line(line, markup)]
+        if split and row.baseline:
+            compared_line = f"    baseline {row.baseline}, diff {row.change}"
+            compared_line += f", MDE {row.mde}" if row.mde != words.MISSING else ""
+            compared_line += f", {row.p_sentence}" if row.p_sentence else ""
+            found.append(Line(compared_line, markup))
+        yield [*found, Line(f"    {row.remark}", _YELLOW)] if row.remark else found
 
-    def __init__(self, rows: Sequence[Row], columns: int) -> None:
-        compared = any(row.verdict for row in rows)
-        whole = (*_SCORE, *(_BASELINE if compared else ()), *(_VERDICT if compared else ()))
-        fits = self._width(whole, rows) <= columns
-        self._split = compared and not fits
-        self._columns = (*_SCORE, *_VERDICT) if self._split else whole
-        self._widths = self._measured(self._columns, rows)
 
-    def header(self) -> Iterator[Line]:
-        yield Line(self._joined(column.title for column in self._columns))
-
-    def row(self, row: Row) -> Iterator[Line]:
-        markup = _BY_VERDICT.get(row.verdict, _PLAIN) if row.gated else _PLAIN
-        yield Line(self._joined(getattr(row, column.field) for column in self._columns), markup)
-        if self._split and row.baseline:
-            compared = f"    baseline {row.baseline}, diff {row.difference}"
-            if row.difference_interval != words.MISSING:
-                compared += f" {row.difference_interval}"
-            if row.mde != words.MISSING:
-                compared += f", MDE {row.mde}"
-            if row.p_sentence:
-                compared += f", {row.p_sentence}"
-            yield Line(compared, markup)
-        if row.remark:
-            yield Line(f"    {row.remark}", _YELLOW)
-
-    def _joined(self, cells: Iterable[str]) -> str:
-        text = ""
-        for column, cell, wide in zip(self._columns, cells, self._widths, strict=True):
-            text += " " * column.gap + words.padded(cell, wide, right=column.right)
-        return text.rstrip()
-
-    @staticmethod
-    def _measured(columns: Sequence[_Column], rows: Sequence[Row]) -> list[int]:
-        return [
-            max(words.width(text) for text in (c.title, *(getattr(row, c.field) for row in rows)))
-            for c in columns
-        ]
-
-    @classmethod
-    def _width(cls, columns: Sequence[_Column], rows: Sequence[Row]) -> int:
-        return sum(cls._measured(columns, rows)) + sum(column.gap for column in columns)
+def _aligned(rows: Sequence[MetricRow], *columns: Columns) -> list[str]:
+    cells = [[title for some in columns for title in some], *(r.cells(*columns) for r in rows)]
+    # An interval stands one space from its number: together they read as one thing.
+    tight = (len(SCORE) + 2,) if COMPARISON in columns else ()
+    return list(words.aligned(cells, words_last=VERDICT in columns, tight=tight))

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._util import text as words
-from .._util.tables import aligned
-from ..analysis.conclusions import Conclusions, Noise, RunConclusions
-from ..analysis.order import epoch_key
-from ..gate import units
+from ..analysis.conclusions import Conclusions, RunConclusions
+from ..analysis.eligibility import epoch_key
 from ..results.measurement import Measurement
-from ..scores.score import Score
-from .noise_table import NOISE_LEGEND, by_signal, noise_rows
-from .overview import headline_metrics
+from .overview import NOISE_LEGEND, by_signal, headline_metrics, metric_cells, noise_rows
 
 _BEST = "*"
 _RECOMMENDED = "recommended"
@@ -42,7 +38,7 @@ def curve_lines(
         if any(each.step is not None for run in conclusions.runs for each in run.noise):
             legend += f"; {NOISE_LEGEND}"
         yield from (legend, "")
-    yield from mismatch_lines(conclusions)
+    yield from _mismatches(conclusions)
     yield from conclusions.sentences
     if verbose:
         yield from other_details(conclusions)
@@ -53,11 +49,10 @@ def other_details(conclusions: Conclusions) -> Iterator[str]:
     """What is concluded of the metrics that have no sentence of their own."""
     known = "\n".join(conclusions.sentences)
     for run in conclusions.runs:
-        falls = [each for each in run.peaks if each.comparison is not None]
-        details = [each.detail for each in run.best] + [each.detail for each in falls]
-        for detail in details:
-            if detail not in known:
-                yield f"{run.run}: {detail}" if run.run else detail
+        details = [each.detail for each in run.best]
+        details += [each.detail for each in run.peaks if each.comparison is not None]
+        new = (detail for detail in details if detail not in known)
+        yield from (f"{run.run}: {detail}" if run.run else detail for detail in new)
 
 
 def run_table(run: RunConclusions, *, columns: int = 100, verbose: bool = False) -> Iterator[str]:
@@ -72,14 +67,17 @@ def run_table(run: RunConclusions, *, columns: int = 100, verbose: bool = False)
         for start in range(0, len(metrics), _METRICS_IN_A_TABLE):
             yield from aligned_table(_rows(run, metrics[start : start + _METRICS_IN_A_TABLE]))
     yield from _metrics(run, short)
-    yield from _incomplete(run.measurements)
+    for measurement in run.measurements:
+        for bench in measurement.benchmarks:
+            if bench.incomplete:
+                yield f"  {measurement.name} {bench.protocol}: incomplete: {bench.incomplete}"
 
 
 def aligned_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows in columns; a column that says nothing is left out, the last one holds words."""
+    """The rows in columns; an empty column is left out, the last one holds words."""
     columns = list(zip(*rows, strict=True))
     kept = [column for column in columns if any(cell.strip() for cell in column[1:])]
-    yield from aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
+    yield from words.aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
 
 
 def _fitting(run: RunConclusions, metrics: Sequence[str], columns: int) -> Iterator[str]:
@@ -101,28 +99,22 @@ def _rows(
     Args:
         intervals: how many of the metrics, from the first, have a column for theirs; None for all.
     """
-    best = {each.metric: each.best for each in run.best}
-    several = len(run.measurements) > 1
-    header = ["checkpoint", _place_title(run.measurements)]
-    for place, metric in enumerate(metrics):
-        header.append(_titled(metric, run.measurements))
-        header += ["95% interval"] if intervals is None or place < intervals else []
+    cells = [metric_cells(run, measurement, metrics) for measurement in run.measurements]
+    epochs = any(m.epoch is not None for m in run.measurements)
+    header = ["checkpoint", "epoch" if epochs else "step"]
+    for index, column in enumerate(zip(*cells, strict=True)):
+        # A score of which less is better has an arrow in its label.
+        header.append(max(column, key=lambda cell: cell.less_is_better).label)
+        header += ["95% interval"] if intervals is None or index < intervals else []
     rows = [[*header, ""]]
-    for measurement in run.measurements:
-        row = [measurement.name, _place(measurement)]
-        for place, metric in enumerate(metrics):
-            score = measurement.score(metric)
-            marked = several and best.get(metric) == measurement.name
-            row.append(_value(score) + (_BEST if marked else " "))
-            row += [_interval(score)] if intervals is None or place < intervals else []
+    for measurement, of_one in zip(run.measurements, cells, strict=True):
+        row = [measurement.name, _position(measurement)]
+        for index, cell in enumerate(of_one):
+            row.append(cell.value + (_BEST if cell.best else " "))
+            if intervals is None or index < intervals:
+                row.append(cell.interval if cell.score.interval else "")
         rows.append([*row, _RECOMMENDED if run.recommended == measurement.name else ""])
     return rows
-
-
-def _titled(metric: str, measurements: Sequence[Measurement]) -> str:
-    scores = [each.score(metric) for each in measurements]
-    less = any(score is not None and score.higher_is_better is False for score in scores)
-    return f"{metric} {units.LESS_IS_BETTER}" if less else metric
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
@@ -132,56 +124,30 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
     if all(each.step is None for each in run.noise) and not short:
         yield f"  step-to-step noise is not known: {run.noise[0].reason}"
         return
-    order = by_signal(run, [each.metric for each in run.noise])
-    named: dict[str, Noise] = {each.metric: each for each in run.noise}
-    chosen = [named[metric] for metric in order]
-    shown = chosen[:_METRICS_LISTED] if short else chosen
-    yield from aligned(noise_rows(run, shown), left=2)
-    if len(shown) < len(chosen):
-        yield f"  {words.counted(len(chosen) - len(shown), 'more metric')}: -v shows each"
+    rows = noise_rows(run, run.noise)
+    shown = rows[: 1 + _METRICS_LISTED] if short else rows
+    yield from words.aligned(shown, left=2)
+    if len(shown) < len(rows):
+        yield f"  {words.counted(len(rows) - len(shown), 'more metric')}: -v shows each"
 
 
-def mismatch_lines(conclusions: Conclusions) -> Iterator[str]:
-    """The stated composites that are not what their parts give; nothing when all are."""
+def _mismatches(conclusions: Conclusions) -> Iterator[str]:
+    """The reported composites that are not what their parts give; nothing when all are."""
     wrong = conclusions.mismatches
     if not wrong:
         return
-    yield f"{words.counted(len(wrong), 'stated composite')} disagree with their parts:".replace(
-        "composite disagree", "composite disagrees"
-    )
+    disagree = "disagrees" if len(wrong) == 1 else "disagree"
+    yield f"{words.counted(len(wrong), 'stated composite')} {disagree} with their parts:"
     rows = [("run", "checkpoint", "stated", "its parts give", "diff")]
     for each in wrong:
         stated, computed = f"{each.printed:.4f}", f"{each.computed:.4f}"
         rows.append((each.run, each.name, stated, computed, f"{each.printed - each.computed:+.4f}"))
-    yield from aligned(rows, left=2)
+    yield from words.aligned(rows, left=2)
     yield ""
 
 
-def _place_title(measurements: Sequence[Measurement]) -> str:
-    return "epoch" if any(m.epoch is not None for m in measurements) else "step"
-
-
-def _place(measurement: Measurement) -> str:
+def _position(measurement: Measurement) -> str:
     epoch = epoch_key(measurement)
     if epoch is not None:
         return f"{epoch:g}"
     return "" if measurement.step is None else words.count(measurement.step)
-
-
-def _value(score: Score | None) -> str:
-    if score is None or score.value is None:
-        return words.MISSING
-    return units.value(score.value, score.unit)
-
-
-def _interval(score: Score | None) -> str:
-    if score is None or score.interval is None:
-        return ""
-    return units.value_interval(score.interval, score.unit)
-
-
-def _incomplete(measurements: Sequence[Measurement]) -> Iterator[str]:
-    for measurement in measurements:
-        for bench in measurement.benchmarks:
-            if bench.incomplete:
-                yield f"  {measurement.name} {bench.protocol}: incomplete: {bench.incomplete}"

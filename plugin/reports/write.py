@@ -3,14 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, nearest
+from .._util.extensions import contributions
+from ..analysis.conclude import conclude
 from ..analysis.conclusions import Conclusions
+from ..readers.detect import read
 from ..readers.result import Result
 
 Writer = Callable[[Sequence[Result], Conclusions, Path], tuple[Path, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """A format of reports.
+
+    Attributes:
+        name: as `--report` takes it.
+        write: writes files into a folder, which it makes where it is missing, and returns them.
+            The same results give the same bytes.
+        needs: packages that have to be installed.
+        remedy: what to do where one is not.
+    """
+
+    name: str
+    write: Writer
+    needs: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+def report_formats() -> dict[str, ReportFormat]:
+    """Every format there is by name, the suite's first."""
+    return contributions("pytest_ckptbench_report_formats")
+
+
+def check_formats(names: Sequence[str]) -> None:
+    """Look for formats and the packages they need, before hours of asking rather than after.
+
+    Raises:
+        CkptbenchError: a format is unknown, or a package is not installed.
+    """
+    formats = report_formats()
+    for name in names:
+        if name not in formats:
+            raise CkptbenchError(
+                f"expected formats of {', '.join(formats)}, such as html,md, got {name!r}"
+                f"{nearest(name, formats)}",
+                where="--report",
+            )
+        for package in formats[name].needs:
+            if find_spec(package) is None:
+                raise CkptbenchError(
+                    f"{name} needs {package}, which is not installed",
+                    where="--report",
+                    remedy=formats[name].remedy,
+                )
+
+
+def concluded(
+    folder: Path, *, alpha: float, tolerance: Mapping[str, float], seed: int
+) -> tuple[Result, Conclusions]:
+    """A run's results, read back from its folder, and what they allow to conclude.
+
+    So a report at the end of a run is what `ckptbench report` makes of the same folder later.
+
+    Raises:
+        CkptbenchError: a file of the run cannot be read.
+    """
+    result = read(folder)
+    return result, conclude(result.measurements, alpha=alpha, tolerance=tolerance, seed=seed)
 
 
 def write_report(
@@ -34,25 +99,28 @@ def write_report(
         CkptbenchError: a format is unknown, a library of a format is not installed, or a file
             cannot be written.
     """
+    known = report_formats()
     for name in formats:
-        if name not in WRITERS:
+        if name not in known:
             raise CkptbenchError(
-                f"there is no format {name!r}{nearest(name, WRITERS)}",
+                f"there is no format {name!r}{nearest(name, known)}",
                 where="report",
-                remedy=f"Formats are {', '.join(WRITERS)}.",
+                remedy=f"Formats are {', '.join(known)}.",
             )
     written: dict[Path, None] = {}
     for name in dict.fromkeys(formats):
-        written |= dict.fromkeys(WRITERS[name](results, conclusions, folder))
+        written |= dict.fromkeys(known[name].write(results, conclusions, folder))
     return tuple(written)
 
 
 def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .html import html_report
+    from .html.page import html_report
+    from .plots.figures import drawings, write_drawings
+    from .plots.series import charts
 
-    path = folder / "report.html"
-    atomic_write_text(path, html_report(results, conclusions))
-    return (path, *_plots(results, conclusions, folder))
+    path, drawn = folder / "report.html", drawings(*charts(results, conclusions))
+    atomic_write_text(path, html_report(results, conclusions, drawn))
+    return (path, *write_drawings(folder / "plots", drawn))
 
 
 def _markdown(
@@ -66,12 +134,15 @@ def _markdown(
 
 
 def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .overview import overview
-    from .plots.figures import write_plots
-    from .plots.series import bar_charts, curve_charts
+    from .plots.figures import drawings, write_drawings
+    from .plots.series import charts
 
-    bars = bar_charts(overview(results, conclusions), conclusions)
-    return write_plots(folder / "plots", curve_charts(conclusions), bars)
+    return write_drawings(folder / "plots", drawings(*charts(results, conclusions)))
 
 
-WRITERS: Mapping[str, Writer] = {"html": _html, "md": _markdown, "plots": _plots}
+_INSTALL = "pip install 'ckptbench[report]'"
+FORMATS = (
+    ReportFormat("html", _html, ("jinja2", "matplotlib"), _INSTALL),
+    ReportFormat("md", _markdown),
+    ReportFormat("plots", _plots, ("matplotlib",), _INSTALL),
+)

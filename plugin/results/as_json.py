@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._util.jsonio import _ENCODER, JSON, on_one_line
+from .._util.jsonio import JSON, on_one_line
 from ..gate.verdict import Verdict
 from ..scores.score import Score
 from .summary import Summary
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 NOT_FINITE = "the computed value is not a finite number"
 
 
@@ -25,8 +27,8 @@ def as_json(value: Any) -> JSON:
 
     Dataclasses become objects with their fields in order; mappings inside them are sorted by
     key, because counts by reason arrive in whatever order workers finish. NaN and Infinity
-    become null: a score then says so in `reason`, and a verdict loses its comparison and says
-    so in `detail`. NumPy scalars become Python's.
+    become null: the reason of a score, or the detail of a verdict, which loses its comparison,
+    then has a note of it. NumPy scalars become Python's.
 
     Raises:
         TypeError: a value has no JSON form.
@@ -37,7 +39,7 @@ def as_json(value: Any) -> JSON:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object(_finite(value))
+        return {name: as_json(item) for name, item in _fields(value).items()}
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, Sequence)):
@@ -59,31 +61,17 @@ def one_line(value: Any) -> str:
     return on_one_line(line)
 
 
-def _object(value: Any) -> dict[str, JSON]:
-    result = {}
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        if isinstance(item, Mapping):
-            item = dict(sorted(item.items()))
-        elif field.name == "interval" and item is not None and not all(map(math.isfinite, item)):
-            item = None
-        result[field.name] = as_json(item)
-    return result
-
-
-def _finite(value: Any) -> Any:
-    """The same dataclass, with its reason when the number it is about does not exist."""
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, with the reason when the number it is about does not exist."""
+    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Score) and value.value is not None and not math.isfinite(value.value):
-        return dataclasses.replace(
-            value,
-            value=None,
-            standard_error=None,
-            interval=None,
-            reason=value.reason or NOT_FINITE,
-        )
+        found |= dict.fromkeys(("value", "standard_error", "interval"))
+        found["reason"] = value.reason or NOT_FINITE
     if isinstance(value, Verdict) and value.comparison is not None:
         figures = value.comparison
         if not all(map(math.isfinite, (figures.current, figures.baseline, figures.difference))):
-            detail = f"{value.detail}: {NOT_FINITE}" if value.detail else NOT_FINITE
-            return dataclasses.replace(value, comparison=None, detail=detail)
-    return value
+            found["comparison"] = None
+            found["detail"] = ": ".join(filter(None, [value.detail, NOT_FINITE]))
+    if not all(map(math.isfinite, found.get("interval") or ())):
+        found["interval"] = None
+    return {k: dict(sorted(v.items())) if isinstance(v, Mapping) else v for k, v in found.items()}

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
+from ..config.options import OPTIONS
+
 _LIBRARIES = ("torch", "transformers", "tokenizers", "kiwipiepy", "datasets", "numpy", "scipy")
 
 
@@ -79,12 +81,14 @@ def git_commit(folder: Path) -> str:
 _SECRET_OPTION = re.compile(
     r"--?[\w-]*(key|token|secret|password|credential|header)[\w-]*", re.IGNORECASE
 )
-# Options of our own whose names only look like secrets.
+# Options of our own are no secrets whatever their names look like, but for those that say so.
 _PLAIN_OPTIONS = frozenset(
-    f"--{prefix}{name}"
+    f"--{prefix}{option.name}"
     for prefix in ("", "ckpt-")
-    for name in ("batch-tokens", "max-tokens", "tokenizer")
+    for option in OPTIONS
+    if not option.secret
 )
+_SECRET_SETTINGS = frozenset(option.dest for option in OPTIONS if option.secret)
 _URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
@@ -95,7 +99,7 @@ def hide_secrets(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         name, equals, _ = argument.partition("=")
         secret = bool(_SECRET_OPTION.fullmatch(name)) and name not in _PLAIN_OPTIONS
-        secret = secret or (name == "ckpt_header" and bool(equals))  # behind -o
+        secret = secret or (name in _SECRET_SETTINGS and bool(equals))  # behind -o
         if hide_next and not argument.startswith("-"):
             shown.append("***")
         elif secret and equals:

@@ -1,4 +1,4 @@
-"""From a response to what it came to: the benchmark function's word, for each k."""
+"""Evaluate a response by calling the benchmark function once for each k."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one item came to.
+    """The outcome of one item.
 
     Attributes:
         status: `passed` and `missed` are the model's answers; `skipped` is the protocol's rule.
-        values: the function's word for each k: 1.0, 0.0, or the graded value it returned.
+        values: for each k 1.0, 0.0, or the graded value that the function returned.
         detail: why it was missed or skipped, in one line.
         seconds: how long the answer's program ran; 0 where none was run.
     """
@@ -41,7 +41,7 @@ class Outcome:
 _PASSED: dict[int, Outcome] = {}
 
 
-def judge(
+def evaluate_response(
     function: Callable[..., object],
     arguments: Mapping[str, Any],
     response: Response,
@@ -73,14 +73,14 @@ def judge(
     detail = ""
     for k in ks or (None,):
         try:
-            word = function(**arguments) if k is None else function(**arguments, k=k)
+            returned = function(**arguments) if k is None else function(**arguments, k=k)
         except AssertionError as error:
             if not (isinstance(error, Miss) or _raised_by(function, error)):
                 raise
             values.append(0.0)
             detail = detail or _one_line(error)
         else:
-            values.append(1.0 if word is None else _graded(function, word))
+            values.append(1.0 if returned is None else _graded(function, returned))
     if min(values) == 1.0 == max(values):
         return _PASSED.setdefault(len(values), Outcome("passed", tuple(values)))
     if values[0] == 1.0:
@@ -89,13 +89,13 @@ def judge(
 
 
 def _measured(
-    function: Callable[..., object], word: object, names: Sequence[str], decides: str
+    function: Callable[..., object], returned: object, names: Sequence[str], decides: str
 ) -> Outcome:
     """The outcome of a function that returns values by metric; NaN where it gives none."""
-    if not isinstance(word, Mapping):
+    if not isinstance(returned, Mapping):
         name = getattr(function, "__name__", "the benchmark function")
-        raise TypeError(f"{name} returned {word!r}: expected a mapping of {', '.join(names)}")
-    values = tuple(float(word.get(name, nan)) for name in names)
+        raise TypeError(f"{name} returned {returned!r}: expected a mapping of {', '.join(names)}")
+    values = tuple(float(returned.get(name, nan)) for name in names)
     if not decides:
         return Outcome("passed", values)
     deciding = values[names.index(decides)]
@@ -113,11 +113,15 @@ def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:
     return traceback is not None and traceback.tb_frame.f_code is code
 
 
-def _graded(function: Callable[..., object], word: object) -> float:
-    if isinstance(word, bool) or not isinstance(word, int | float) or not 0 <= word <= 1:
+def _graded(function: Callable[..., object], returned: object) -> float:
+    if (
+        isinstance(returned, bool)
+        or not isinstance(returned, int | float)
+        or not 0 <= returned <= 1
+    ):
         name = getattr(function, "__name__", "the benchmark function")
-        raise TypeError(f"{name} returned {word!r}: expected None or a number from 0 to 1")
-    return float(word)
+        raise TypeError(f"{name} returned {returned!r}: expected None or a number from 0 to 1")
+    return float(returned)
 
 
 def _one_line(error: AssertionError) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+STORE = "store.sqlite"
+PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
 _LONGEST_BYTES = 120  # leaves room for our endings in the 255 bytes of common file systems
 
 

@@ -10,37 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..scores.score import SampleValues, Score
+from .._util.jsonio import Scalar
+from ..gate.measured import BenchmarkMeasurement
+from ..scores.score import Score
 
-Scalar = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkMeasurement:
-    """One benchmark under one protocol.
-
-    Attributes:
-        benchmark: name, such as `real`.
-        protocol: name, such as `real/whole-word`; empty where the source states none.
-        primary: whether its metrics are the benchmark's headline ones (gated, in the composite).
-        scores: one for each metric.
-        table: each sample's values; None where the source holds only numbers. With it,
-            comparisons are paired.
-        dataset: content hash of the planned samples; empty where the source states none.
-        incomplete: why the scores are not of every planned sample; empty when they are.
-        settings: what decides what is measured beside the samples; see `gate.identity`.
-        planned: content hashes of the planned samples; None where that is not known.
-    """
-
-    benchmark: str
-    protocol: str
-    primary: bool
-    scores: tuple[Score, ...]
-    table: SampleValues | None = None
-    dataset: str = ""
-    incomplete: str = ""
-    settings: Mapping[str, Scalar] = field(default_factory=dict)
-    planned: frozenset[str] | None = None
+__all__ = ["BenchmarkMeasurement", "Measurement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +69,9 @@ class Measurement:
             return self.composite
         if self.average is not None and metric == self.average.metric:
             return self.average
-        for bench in self.primary_benchmarks():
-            for score in bench.scores:
-                if score.metric == metric:
-                    return score
-        return None
+        owner = self.owner_of(metric)
+        return owner.score(metric) if owner is not None else None
 
-    def table_of(self, metric: str) -> SampleValues | None:
-        """The samples' values that a headline metric was folded from; None if not known."""
-        for bench in self.primary_benchmarks():
-            if any(score.metric == metric for score in bench.scores):
-                return bench.table
-        return None
+    def owner_of(self, metric: str) -> BenchmarkMeasurement | None:
+        """The headline benchmark that a metric is of; None if not measured."""
+        return next((b for b in self.primary_benchmarks() if b.score(metric) is not None), None)

@@ -1,4 +1,4 @@
-"""What the items came to: written into their reports, and read back out of them.
+"""Item outcomes: attached to pytest reports in the worker, collected in the controller.
 
 A report carries its outcome from wherever the item ran (this process or a worker of it) as plain
 scalars: in `user_properties` for people and other plugins, and as one tuple for the fold.
@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    pass
 
 ATTRIBUTE = "ckptbench"
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One item's outcome as its report told it.
+    """One item's outcome as its report carries it.
 
     Attributes:
         status: `passed`, `missed`, `skipped` or `error`.
-        values: the function's word for each k.
+        values: of the metrics, for each k.
         reason: why it was skipped, what the error was, or how its program failed, in one line.
         seconds: how long its program ran; 0 where none was run.
     """
@@ -49,9 +46,9 @@ class Outcomes:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a report's outcome; a rerun replaces what was there."""
-        told = getattr(report, ATTRIBUTE, None)
-        if told is not None:
-            status, values, reason, seconds = told
+        carried = getattr(report, ATTRIBUTE, None)
+        if carried is not None:
+            status, values, reason, seconds = carried
             recorded = _recorded(status, tuple(values), reason, seconds)
             self.by_nodeid[report.nodeid] = recorded
         elif str(report.when) == "???":  # what pytest-xdist reports for an item its worker died in
@@ -76,6 +73,6 @@ def _recorded(status: str, values: tuple[float, ...], reason: str, seconds: floa
 
 
 def status_of(report: Any) -> str:
-    """The outcome a report tells of, or an empty string."""
-    told = getattr(report, ATTRIBUTE, None)
-    return told[0] if told is not None else ""
+    """The status that a report carries, or an empty string."""
+    carried = getattr(report, ATTRIBUTE, None)
+    return carried[0] if carried is not None else ""

@@ -9,23 +9,20 @@ and no checkpoint is ever given another one's answers.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import sqlite3
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from ..api.requests import Answer, CompoundResponse, Filled, Generated, Likelihood, Request, Skipped
+from ..api.requests import Answer
+from .answers import ENCODER, Key, NoLongerAnAnswer, decode
+from .group import GroupMetadata
+from .layout import PARTS, STORE
+from .stored_run import FORMAT, PlannedItem, StoreReader
 
-FORMAT = 1
-FILE_NAME = "store.sqlite"
-PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
-_STORES = (f"*/{FILE_NAME}", f"*/{PARTS}/*/{FILE_NAME}")
+_STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS groups (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
@@ -45,94 +42,6 @@ CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
 _ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
-# `json.dumps` would make an encoder for each call, which costs as much as the encoding.
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_KINDS: dict[str, type[Any]] = {
-    "filled": Filled,
-    "generated": Generated,
-    "likelihood": Likelihood,
-    "several": CompoundResponse,
-    "skipped": Skipped,
-}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-
-
-class NoLongerAnAnswer(ValueError):
-    """A stored response is of a kind that was an answer once, and is asked again now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """Everything that decides an answer.
-
-    Attributes:
-        digest: 32 hexadecimal digits over all of it; see `Asker`.
-    """
-
-    digest: str
-    fingerprint: str
-    protocol: str
-    sample: str
-    trial: int
-    seed: int
-
-    def row(self) -> tuple[str, str, str, str, int, int]:
-        return (
-            self.digest,
-            self.fingerprint,
-            self.protocol,
-            self.sample,
-            self.trial,
-            self.seed,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Makes keys for one checkpoint under one protocol.
-
-    Attributes:
-        fingerprint: of the checkpoint.
-        settings: of the engine: what else decides an answer.
-        protocol: its name.
-        seed: of the session.
-        revision: of the protocol; the first one leaves no mark in a key.
-    """
-
-    fingerprint: str
-    settings: Mapping[str, Any]
-    protocol: str
-    seed: int
-    revision: int = 1
-
-    def keys(self) -> Callable[[str, int, Request], Key]:
-        """A function from a sample's hash, a trial and the request to their key."""
-        protocol = self.protocol if self.revision == 1 else f"{self.protocol}@{self.revision}"
-        shared = hashlib.sha256(
-            f"{self.fingerprint}|{sorted(self.settings.items())!r}|{protocol}|{self.seed}|".encode()
-        )
-
-        def key(sample: str, trial: int, request: Request) -> Key:
-            digest = shared.copy()
-            digest.update(f"{sample}|{trial}|{request!r}".encode("utf-8", "surrogatepass"))
-            return Key(
-                digest.hexdigest()[:32], self.fingerprint, self.protocol, sample, trial, self.seed
-            )
-
-        return key
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedItem:
-    """One item of the session, as the store keeps it."""
-
-    position: int
-    nodeid: str
-    group: int
-    id: str
-    sample: str
-    cluster: str
-    trial: int
 
 
 # An item that was asked again: its position, its group, whether its outcome flipped (None without
@@ -140,49 +49,7 @@ class PlannedItem:
 Repeat = tuple[int, int, bool | None, bool]
 
 
-def encode(response: Answer) -> str:
-    """A response as JSON; failures are not kept, so that they are asked again.
-
-    Raises:
-        ValueError: a number in it is not finite; see `accepting`.
-    """
-    if isinstance(response, CompoundResponse):
-        return f'{{"kind": "several", "parts": [{", ".join(map(encode, response.parts))}]}}'
-    fields = {name: getattr(response, name) for name in response.__slots__}
-    if isinstance(response, Generated) and not response.null:
-        del fields["null"]  # it is rare, and was not there in the first stores
-    return _JSON.encode({"kind": _NAMES[type(response)], **fields})
-
-
-def decode(text: str) -> Answer:
-    """The response that `encode` wrote.
-
-    Raises:
-        NoLongerAnAnswer: an earlier version wrote it, with a log probability that is not finite.
-    """
-    return _decoded(json.loads(text))
-
-
-def _decoded(fields: dict[str, Any]) -> Answer:
-    kind: Any = _KINDS[fields.pop("kind")]
-    if kind is CompoundResponse:
-        return CompoundResponse(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
-    if fields.get("logprob", 0.0) is None or None in fields.get("logprobs", ()):
-        raise NoLongerAnAnswer("a log probability that is not finite")
-    values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
-    response: Answer = kind(**values)
-    return response
-
-
-def _decoded_or_none(text: str) -> Answer | None:
-    """A stored response; None for one that no longer counts as an answer, which is asked again."""
-    try:
-        return decode(text)
-    except NoLongerAnAnswer:
-        return None
-
-
-class RunStore:
+class RunStore(StoreReader):
     """A process's connection to a run's store; its threads take turns."""
 
     def __init__(self, folder: Path, *, earlier: Sequence[Path] = ()) -> None:
@@ -195,10 +62,10 @@ class RunStore:
         Raises:
             CkptbenchError: the folder cannot be written, or another version made the store.
         """
-        self.path = folder / FILE_NAME
+        super().__init__()
+        self.path = folder / STORE
         self._earlier = tuple(earlier)
         self._sources: dict[str, list[sqlite3.Connection]] = {}
-        self._turn = threading.RLock()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
@@ -237,7 +104,7 @@ class RunStore:
             for folder in self._earlier:
                 with contextlib.suppress(sqlite3.Error):
                     connection = sqlite3.connect(
-                        f"{(folder / FILE_NAME).resolve().as_uri()}?mode=ro",
+                        f"{(folder / STORE).resolve().as_uri()}?mode=ro",
                         uri=True,
                         check_same_thread=False,
                     )
@@ -274,7 +141,7 @@ class RunStore:
         self,
         token: str,
         notes: Sequence[str],
-        groups: Sequence[Mapping[str, Any]],
+        groups: Sequence[GroupMetadata],
         items: Iterable[PlannedItem],
         samples: Iterable[tuple[str, Mapping[str, Any]]],
     ) -> None:
@@ -283,7 +150,7 @@ class RunStore:
         Args:
             token: names the session whose plan it is.
             notes: what a reader must know of the plan.
-            groups: what is known of each group, JSON values by name; items name it by index.
+            groups: what is known of each group; items name it by index.
             items: every item that asks the model.
             samples: content hash and fields of every sample.
         """
@@ -292,11 +159,11 @@ class RunStore:
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
             db.execute(
-                "INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (_JSON.encode(list(notes)),)
+                "INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (ENCODER.encode(list(notes)),)
             )
             db.executemany(
                 "INSERT INTO groups VALUES (?, ?)",
-                ((i, _JSON.encode(facts)) for i, facts in enumerate(groups)),
+                ((i, ENCODER.encode(each.as_json())) for i, each in enumerate(groups)),
             )
             db.executemany(
                 "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -307,31 +174,12 @@ class RunStore:
             )
             db.executemany(
                 "INSERT OR IGNORE INTO samples VALUES (?, ?)",
-                ((h, _JSON.encode(dict(fields))) for h, fields in samples),
+                ((h, ENCODER.encode(dict(fields))) for h, fields in samples),
             )
 
     def token(self) -> str:
         """Name of the session whose plan is stored; empty without a plan."""
-        with self._turn:
-            row = self._db.execute("SELECT value FROM meta WHERE name = 'token'").fetchone()
-        return row[0] if row else ""
-
-    def notes(self) -> list[str]:
-        """What `write_plan` was given to tell the reader."""
-        with self._turn:
-            row = self._db.execute("SELECT value FROM meta WHERE name = 'notes'").fetchone()
-        found: list[str] = json.loads(row[0]) if row else []
-        return found
-
-    def groups(self) -> list[dict[str, Any]]:
-        """What `write_plan` was given of each group."""
-        rows = self._db.execute("SELECT facts FROM groups ORDER BY id")
-        return [json.loads(facts) for (facts,) in rows]
-
-    def plan(self) -> Iterator[PlannedItem]:
-        """The planned items in running order."""
-        for row in self._db.execute("SELECT * FROM plan ORDER BY position"):
-            yield PlannedItem(*row)
+        return self._meta("token") or ""
 
     def group_of_positions(self) -> list[tuple[int, int]]:
         """`(position, group)` of the planned items, in running order."""
@@ -435,13 +283,8 @@ class RunStore:
         with self._transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO engines VALUES (?, ?)",
-                (checkpoint, _JSON.encode(dict(facts))),
+                (checkpoint, ENCODER.encode(dict(facts))),
             )
-
-    def engines(self) -> dict[str, dict[str, Any]]:
-        """What each checkpoint's engine said of itself."""
-        rows = self._db.execute("SELECT checkpoint, facts FROM engines")
-        return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
     def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
         """Note work on a group: seconds of wall time, and items that `serve` did not count."""
@@ -482,6 +325,14 @@ class RunStore:
             return {position for (position,) in self._db.execute("SELECT position FROM taken")}
 
 
+def _decoded_or_none(text: str) -> Answer | None:
+    """A stored response; None for one that no longer counts as an answer, which is asked again."""
+    try:
+        return decode(text)
+    except NoLongerAnAnswer:
+        return None
+
+
 def _add_work(
     db: sqlite3.Connection, group: int, seconds: float = 0.0, asked: int = 0, reused: int = 0
 ) -> None:
@@ -502,7 +353,7 @@ def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> b
 
 def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:
     """Folders of other runs that hold a store, newest first; also the parts of watched runs."""
-    own = results_dir / run_id / FILE_NAME
+    own = results_dir / run_id / STORE
     # A part of a watched run lies in a run's folder, and may reuse what lies beside that.
     places = [results_dir]
     if results_dir.name == PARTS:

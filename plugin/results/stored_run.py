@@ -1,19 +1,74 @@
-"""A run's store, read and never written: also one on a disk that cannot be written."""
+"""A run's store as it is read: by the run itself, and by whoever opens it later."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from .store import FILE_NAME, FORMAT, Key, PlannedItem
+from .answers import Key
+from .group import GroupMetadata
+from .layout import STORE
+
+FORMAT = 1
 
 
-class StoredRun:
-    """What the store of one run holds; close it after use."""
+@dataclass(frozen=True, slots=True)
+class PlannedItem:
+    """One item of the session, as the store keeps it."""
+
+    position: int
+    nodeid: str
+    group: int
+    id: str
+    sample: str
+    cluster: str
+    trial: int
+
+
+class StoreReader:
+    """What both kinds of connections read; threads take turns."""
+
+    path: Path
+    _db: sqlite3.Connection
+
+    def __init__(self) -> None:
+        self._turn = threading.RLock()
+
+    def _meta(self, name: str) -> str | None:
+        with self._turn:
+            row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def groups(self) -> list[GroupMetadata]:
+        """What is known of each group; items name it by its index."""
+        with self._turn:
+            rows = self._db.execute("SELECT facts FROM groups ORDER BY id").fetchall()
+        return [GroupMetadata.of_json(json.loads(facts)) for (facts,) in rows]
+
+    def plan(self) -> Iterator[PlannedItem]:
+        """The planned items in running order."""
+        for row in self._db.execute("SELECT * FROM plan ORDER BY position"):
+            yield PlannedItem(*row)
+
+    def notes(self) -> list[str]:
+        """What a reader must know of the plan."""
+        found: list[str] = json.loads(self._meta("notes") or "[]")
+        return found
+
+    def engines(self) -> dict[str, dict[str, Any]]:
+        """What each checkpoint's engine recorded of itself."""
+        rows = self._db.execute("SELECT checkpoint, facts FROM engines")
+        return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
+
+
+class StoredRun(StoreReader):
+    """The store of a run, read and never written: also on a disk that cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         """Open the store of a run's folder.
@@ -21,10 +76,11 @@ class StoredRun:
         Raises:
             CkptbenchError: there is none, it is of another version, or it cannot be read.
         """
-        self.path = folder / FILE_NAME
+        super().__init__()
+        self.path = folder / STORE
         if not self.path.is_file():
             raise CkptbenchError(
-                f"holds no {FILE_NAME}", where=str(folder), remedy="Give the folder of a run."
+                f"holds no {STORE}", where=str(folder), remedy="Give the folder of a run."
             )
         try:
             self._db = self._open()
@@ -46,16 +102,6 @@ class StoredRun:
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
-
-    def groups(self) -> list[dict[str, Any]]:
-        """What is known of each group; items name it by its place."""
-        rows = self._db.execute("SELECT facts FROM groups ORDER BY id")
-        return [json.loads(facts) for (facts,) in rows]
-
-    def plan(self) -> Iterator[PlannedItem]:
-        """The planned items in running order."""
-        for row in self._db.execute("SELECT * FROM plan ORDER BY position"):
-            yield PlannedItem(*row)
 
     def samples(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Content hash and fields of every sample."""
@@ -81,17 +127,6 @@ class StoredRun:
             return {}
         rows = self._db.execute("SELECT position, flipped, other_batch FROM repeats")
         return {p: (None if f is None else bool(f), bool(other)) for p, f, other in rows}
-
-    def notes(self) -> list[str]:
-        """What a reader must know of the plan."""
-        row = self._db.execute("SELECT value FROM meta WHERE name = 'notes'").fetchone()
-        found: list[str] = json.loads(row[0]) if row else []
-        return found
-
-    def engines(self) -> dict[str, dict[str, Any]]:
-        """What each checkpoint's engine said of itself."""
-        rows = self._db.execute("SELECT checkpoint, facts FROM engines")
-        return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
     def work(self) -> list[tuple[int, float, int, int]]:
         """Group, seconds, requests asked and reused of each answered block."""

@@ -12,13 +12,13 @@ from typing import Any
 
 from .._util.jsonio import Scalar
 from ..gate.verdict import Verdict
-from ..scores.noise import Noise, NoiseFloor
-from ..scores.score import Score
+from ..scores.score import Noise, NoiseFloor, Score
 
 SUMMARY_FORMAT = "ckptbench.summary/2"
 OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)
 # How the protocol of a group of tasks is named, with their number behind it.
 GROUP_WAY = "group-of-"
+"""Begins the variant of a protocol that is lm-eval's aggregate of a group of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +198,11 @@ class CheckpointResult:
     missing: tuple[Verdict, ...] = ()
     in_baseline: int = 0
     compared: int = 0
+
+    @property
+    def benchmark_names(self) -> tuple[str, ...]:
+        """Every benchmark once, in the run's order."""
+        return tuple(dict.fromkeys(result.benchmark for result in self.benchmarks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,20 @@ from typing import Any
 from uuid import uuid4
 
 from .._util.errors import CkptbenchError
+from .._util.names import with_checkpoint
 from .._util.text import counted, listed
 from .._util.version import __version__
-from ..config.option_list import OPTIONS
-from ..config.options import Options
+from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
-from ..gate.decide import fails
+from ..gate.verdict import fails
 from ..reports.conclusion import gated_verdicts, nothing_compared
+from ..results.group import GroupMetadata
 from ..results.outcome import Recorded
-from ..results.store import PlannedItem, RunStore
+from ..results.store import RunStore
+from ..results.stored_run import PlannedItem
 from ..results.summary import Summary
 from .fold import fold_run
-from .merge_inputs import GroupKey, Part, check, group_key, open_part
+from .merge_inputs import GroupKey, Part, check, open_part
 from .merge_lm_eval import Carrying
 from .write import write_files
 
@@ -52,11 +54,11 @@ class _Merged:
     """The parts put together, before they are written.
 
     Attributes:
-        groups: facts of each group; items are kept by what they ask.
+        groups: metadata of each group; items are kept by what they ask.
         twice: how many items more than one part has an outcome of.
     """
 
-    groups: dict[GroupKey, dict[str, Any]] = field(default_factory=dict)
+    groups: dict[GroupKey, GroupMetadata] = field(default_factory=dict)
     items: dict[ItemKey, _Item] = field(default_factory=dict)
     engines: dict[str, dict[str, Any]] = field(default_factory=dict)
     twice: int = 0
@@ -64,10 +66,10 @@ class _Merged:
     def take(self, part: Part) -> None:
         """Add a part, newer than those before it."""
         served, repeats, outcomes = part.store.served(), part.store.repeats(), part.outcomes()
-        for facts in part.groups:
-            self.groups[group_key(facts)] = part.with_epoch(facts)
+        for group in part.groups:
+            self.groups[group.key] = part.with_epoch(group)
         for item in part.store.plan():
-            key = (*group_key(part.groups[item.group]), item.sample, item.trial)
+            key = (*part.groups[item.group].key, item.sample, item.trial)
             recorded = outcomes.get(item.nodeid, _NOT_RUN)
             held = self.items.get(key)
             if held is not None and held.recorded.status in _WITH_OUTCOME:
@@ -137,7 +139,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     many = len({checkpoint for checkpoint, _ in numbers}) > 1
     planned, served, repeats, outcomes = [], [], [], {}
     for position, (key, held) in enumerate(_in_order(merged, numbers)):
-        nodeid = _nodeid(held.item.nodeid, key[0]) if many else held.item.nodeid
+        nodeid = with_checkpoint(held.item.nodeid, key[0]) if many else held.item.nodeid
         if nodeid in outcomes:
             raise CkptbenchError(
                 f"two items are named {nodeid}",
@@ -157,7 +159,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     for part in parts:
         store.add(part.store.answers())
         for number, seconds, asked, reused in part.store.work():
-            store.add_work(numbers[group_key(part.groups[number])], seconds, asked, reused)
+            store.add_work(numbers[part.groups[number].key], seconds, asked, reused)
     store.add((), served)
     store.add_repeats(repeats)
     for checkpoint, facts in merged.engines.items():
@@ -168,14 +170,6 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
 def _in_order(merged: _Merged, numbers: Mapping[GroupKey, int]) -> Iterator[tuple[ItemKey, _Item]]:
     """The items, those of a group together, each group's in the order of the parts."""
     return iter(sorted(merged.items.items(), key=lambda each: numbers[each[0][:2]]))
-
-
-def _nodeid(nodeid: str, checkpoint: str) -> str:
-    """An item's id as a session of several checkpoints names it."""
-    head, bracket, name = nodeid.partition("[")
-    if not bracket or name.startswith(f"{checkpoint}/"):
-        return nodeid
-    return f"{head}[{checkpoint}/{name}"
 
 
 def _conclude(
@@ -243,10 +237,10 @@ def _unended(part: Part) -> Iterator[str]:
 
 def _options(newest: Summary | None, run_id: str) -> Options:
     """The options that a fold reads, as the newest part was run with."""
-    values: dict[str, Any] = {option.field: option.default for option in OPTIONS}
-    values["run_id"] = run_id
+    values: dict[str, Any] = {"run_id": run_id}
     if newest is not None:
-        values |= {name: value for name, value in newest.drawing.items() if name in values}
+        known = sampling_options()
+        values |= {name: value for name, value in newest.drawing.items() if name in known}
         values["gate"] = newest.gate
     return Options(**values)
 

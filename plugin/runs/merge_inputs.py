@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
 from ..readers.run import SUMMARY, read_summary, sample_heads, samples_path
-from ..reports.run_files import read_official
+from ..results.group import GroupMetadata
+from ..results.lm_eval_format import read_official
 from ..results.outcome import Recorded
 from ..results.stored_run import StoredRun
 from ..results.summary import Summary
@@ -36,7 +37,7 @@ class Part:
     folder: Path
     summary: Summary | None
     store: StoredRun
-    groups: Sequence[dict[str, Any]]
+    groups: Sequence[GroupMetadata]
     engines: Mapping[str, dict[str, Any]]
 
     @property
@@ -45,11 +46,11 @@ class Part:
         started = self.summary.started if self.summary else ""
         return started, self.store.path.stat().st_mtime
 
-    def with_epoch(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """A group's facts with the epoch that the run made of the checkpoint's step."""
+    def with_epoch(self, group: GroupMetadata) -> GroupMetadata:
+        """A group's metadata with the epoch that the run computed from the checkpoint's step."""
         known = self.summary.checkpoints if self.summary else ()
-        epoch = next((c.epoch for c in known if c.name == facts["checkpoint"]), None)
-        return {**facts, "epoch": epoch} if facts.get("epoch") is None else facts
+        epoch = next((c.epoch for c in known if c.name == group.checkpoint), None)
+        return replace(group, epoch=epoch) if group.epoch is None else group
 
     def outcomes(self) -> dict[str, Recorded]:
         """What each item came to, by its node id here; empty when the run did not end.
@@ -76,7 +77,7 @@ class Part:
 
     @cached_property
     def official(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """What lm-eval made of whole tasks and groups; see `reports.files.read_official`."""
+        """What lm-eval made of whole tasks and groups; see `lm_eval_format.read_official`."""
         return read_official(self.folder, self.summary) if self.summary else {}
 
 
@@ -90,11 +91,6 @@ def open_part(folder: Path, stack: ExitStack) -> Part:
     ended = (folder / SUMMARY).is_file()
     summary = read_summary(folder) if ended else None
     return Part(folder, summary, store, store.groups(), store.engines())
-
-
-def group_key(facts: Mapping[str, Any]) -> GroupKey:
-    """What tells a group of one part to be that of another."""
-    return facts["checkpoint"], facts["protocol"]
 
 
 def check(parts: Sequence[Part]) -> None:
@@ -115,13 +111,13 @@ def check(parts: Sequence[Part]) -> None:
             )
 
     for part in parts:
-        for facts in part.groups:
-            if facts["primary"]:
-                same(facts["benchmark"], "protocol", facts["protocol"], part.folder)
+        for group in part.groups:
+            if group.primary:
+                same(group.benchmark, "protocol", group.protocol, part.folder)
             for name, what in _ALIKE.items():
-                same(facts["protocol"], what, facts[name], part.folder)
-            for name, value in facts.get("settings", {}).items():
-                same(facts["protocol"], f"setting {name}", value, part.folder)
+                same(group.protocol, what, getattr(group, name), part.folder)
+            for name, value in group.settings.items():
+                same(group.protocol, f"setting {name}", value, part.folder)
         for checkpoint, engine in part.engines.items():
             same(checkpoint, "fingerprint", engine.get("fingerprint", ""), part.folder)
             for name, value in engine.get("settings", {}).items():
@@ -129,5 +125,5 @@ def check(parts: Sequence[Part]) -> None:
         for name, value in (part.summary.drawing if part.summary else {}).items():
             same("drawing", name.replace("_", "-"), value, part.folder)
         for item in part.store.plan():
-            benchmark = part.groups[item.group]["benchmark"]
+            benchmark = part.groups[item.group].benchmark
             same(f"{benchmark}'s sample {item.id}", "content", item.sample, part.folder)

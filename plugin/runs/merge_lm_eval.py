@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from .._util.text import listed
-from ..reports.lm_eval_format import tasks_below, united, with_all_below
+from ..results.group import GroupMetadata
+from ..results.lm_eval_format import tasks_below, united, with_all_below
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .merge_inputs import GroupKey, Part
 
@@ -31,13 +32,13 @@ class Carrying:
     Attributes:
         parts: of the run, the newest last.
         sources: the parts that outcomes of a group are from.
-        groups: facts of each group.
+        groups: metadata of each group.
         official: what was taken over of lm-eval's, by checkpoint; filled by `amend`.
     """
 
     parts: Sequence[Part]
     sources: Mapping[GroupKey, Sequence[Part]]
-    groups: Mapping[GroupKey, Mapping[str, Any]]
+    groups: Mapping[GroupKey, GroupMetadata]
     official: dict[str, dict[str, Any]] = field(default_factory=dict)
     _lacking: dict[str, str] = field(default_factory=dict)
 
@@ -149,9 +150,9 @@ def _results(summary: Summary | None, checkpoint: str) -> Iterator[BenchmarkResu
             yield from each.benchmarks
 
 
-def _is_task(facts: Mapping[str, Any]) -> bool:
+def _is_task(group: GroupMetadata) -> bool:
     """Whether a group of items is a task of lm-eval: its metrics are named `METRIC,FILTER`."""
-    reducer = facts["reducer"]
+    reducer = group.reducer
     names = [*reducer.get("names", ()), *reducer.get("corpus", ())]
     return bool(names) and all("," in name for name in names)
 

@@ -1,24 +1,24 @@
 """The parts of a watched run, one for each checkpoint, as one run's folder.
 
-A part is a run of one checkpoint, so its items do not name it. In the whole they do, as in a
-session of several checkpoints: a node id pasted from it asks the same item.
+A part is a run of one checkpoint, so its node ids do not name it. In the joined run they do, as in
+a session of several checkpoints: a node id pasted from it runs the same item.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from .._util.atomic import atomic_write_text, atomic_writer
+from .._util.names import with_checkpoint
 from ..readers.run import read_summary
-from ..reports.lm_eval_format import united
-from ..reports.run_files import read_official, write_reports
-from ..results.layout import safe_name
-from ..results.store import PARTS
+from ..reports.run_files import write_reports
+from ..results.layout import PARTS, safe_name
+from ..results.lm_eval_format import read_official, united
 from ..results.summary import CheckpointResult, Summary
 
 _NODE_ID = re.compile(r'("nodeid": "[^"\[]*\[)')
@@ -27,42 +27,28 @@ _NODE_ID = re.compile(r'("nodeid": "[^"\[]*\[)')
 def join(folder: Path, names: Sequence[str], notes: Sequence[str] = ()) -> Summary:
     """Write the run's folder anew from its parts, `<folder>/parts/<name>`.
 
+    Each part keeps its own verdicts: it was compared with the baseline when it was evaluated.
+
     Args:
         names: of the parts that belong to the run, in the order of their training.
-        notes: what else the reader must know.
+        notes: further notes of the run.
 
     Raises:
         CkptbenchError: a part cannot be read, or a file cannot be written.
     """
-    parts = [folder / PARTS / name for name in names]
-    summaries = [read_summary(part) for part in parts]
-    several = len(parts) > 1
-    newest = max(summaries, key=lambda summary: datetime.fromisoformat(summary.started))
-    specs = [f"--checkpoint={c.spec}" for summary in summaries for c in summary.checkpoints]
-    whole = replace(
-        newest,
-        run_id=folder.name,
-        started=min((s.started for s in summaries), key=datetime.fromisoformat),
-        seconds=round(sum(summary.seconds for summary in summaries), 3),
-        complete=all(summary.complete for summary in summaries),
-        exit_status=max(summary.exit_status for summary in summaries),
-        checkpoints=tuple(
-            _named(held, several) for summary in summaries for held in summary.checkpoints
-        ),
-        notes=tuple(dict.fromkeys([*(n for s in summaries for n in s.notes), *notes])),
-        unwritten=tuple(dict.fromkeys(told for s in summaries for told in s.unwritten)),
-        rerun_options=(*specs, *_without_checkpoint(newest.rerun_options)),
-    )
+    summaries = {folder / PARTS / name: read_summary(folder / PARTS / name) for name in names}
+    several = len(summaries) > 1
+    whole = _joined(folder.name, list(summaries.values()), notes)
     official = {
         checkpoint: united(found.values())
-        for part, summary in zip(parts, summaries, strict=True)
+        for part, summary in summaries.items()
         for checkpoint, found in read_official(part, summary).items()
     }
     write_reports(folder, whole, official)
     errors = []
-    for part, summary in zip(parts, summaries, strict=True):
+    for part, summary in summaries.items():
         for checkpoint in summary.checkpoints:
-            _copy_samples(part, folder, checkpoint, several)
+            _copy_samples(part, folder, checkpoint.name, several)
         for pattern in ("*_baseline.json", "*.csv"):
             for file in part.glob(pattern):
                 shutil.copy2(file, folder)
@@ -75,41 +61,50 @@ def join(folder: Path, names: Sequence[str], notes: Sequence[str] = ()) -> Summa
     return whole
 
 
-def _named(checkpoint: CheckpointResult, several: bool) -> CheckpointResult:
-    """A checkpoint whose items name it, where there are several."""
-    if not several:
-        return checkpoint
-
-    def named(nodeid: str) -> str:
-        return nodeid.replace("[", f"[{checkpoint.name}/", 1)
-
+def _joined(run_id: str, summaries: Sequence[Summary], notes: Sequence[str]) -> Summary:
+    """One summary of all parts; what they have in common is the newest's."""
+    newest = max(summaries, key=lambda summary: datetime.fromisoformat(summary.started))
+    checkpoints = [c for summary in summaries for c in summary.checkpoints]
+    others = [o for o in newest.rerun_options if not re.match(r"--(ckpt-)?checkpoint=", o)]
     return replace(
-        checkpoint,
-        benchmarks=tuple(
-            replace(
-                bench,
-                flips=tuple(replace(flip, nodeid=named(flip.nodeid)) for flip in bench.flips),
-                errors=tuple(map(named, bench.errors)),
-            )
-            for bench in checkpoint.benchmarks
-        ),
+        newest,
+        run_id=run_id,
+        started=min((s.started for s in summaries), key=datetime.fromisoformat),
+        seconds=round(sum(summary.seconds for summary in summaries), 3),
+        complete=all(summary.complete for summary in summaries),
+        exit_status=max(summary.exit_status for summary in summaries),
+        checkpoints=tuple(map(_named, checkpoints) if len(summaries) > 1 else checkpoints),
+        notes=tuple(dict.fromkeys([*(n for s in summaries for n in s.notes), *notes])),
+        unwritten=tuple(dict.fromkeys(name for s in summaries for name in s.unwritten)),
+        rerun_options=(*(f"--checkpoint={c.spec}" for c in checkpoints), *others),
     )
 
 
-def _copy_samples(part: Path, folder: Path, checkpoint: CheckpointResult, several: bool) -> None:
-    place = Path("samples", safe_name(checkpoint.name))
-    for file in sorted((part / place).glob("*.jsonl")):
+def _named(checkpoint: CheckpointResult) -> CheckpointResult:
+    """A checkpoint whose node ids name it."""
+
+    def named(nodeid: str) -> str:
+        return with_checkpoint(nodeid, checkpoint.name)
+
+    benchmarks = (
+        replace(
+            bench,
+            flips=tuple(replace(flip, nodeid=named(flip.nodeid)) for flip in bench.flips),
+            errors=tuple(map(named, bench.errors)),
+        )
+        for bench in checkpoint.benchmarks
+    )
+    return replace(checkpoint, benchmarks=tuple(benchmarks))
+
+
+def _copy_samples(part: Path, folder: Path, checkpoint: str, several: bool) -> None:
+    samples = Path("samples", safe_name(checkpoint))
+    for file in sorted((part / samples).glob("*.jsonl")):
         with (
             file.open(encoding="utf-8") as lines,
-            atomic_writer(folder / place / file.name) as copy,
+            atomic_writer(folder / samples / file.name) as copy,
         ):
             copy.writelines(
-                _NODE_ID.sub(rf"\g<1>{checkpoint.name}/", line, count=1) if several else line
+                _NODE_ID.sub(rf"\g<1>{checkpoint}/", line, count=1) if several else line
                 for line in lines
             )
-
-
-def _without_checkpoint(options: Sequence[str]) -> Iterator[str]:
-    for option in options:
-        if not re.match(r"--(ckpt-)?checkpoint=", option):
-            yield option

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from .._util.atomic import atomic_write_text
 from ..readers.baseline import write as write_baseline
 from ..reports.problems_csv import write_problems
 from ..reports.run_files import sample_line, write_reports, write_samples
+from ..results.group import GroupMetadata
 from ..results.layout import safe_name
 from ..results.outcome import Recorded
 from ..results.store import RunStore
@@ -42,25 +42,23 @@ def write_files(
         write_baseline(baseline, folder / f"{safe_name(name)}_baseline.json")
     if folded.errors:
         atomic_write_text(folder / "errors.log", "\n".join(folded.errors) + "\n")
-    groups = sorted(
-        enumerate(store.groups()), key=lambda g: (g[1]["checkpoint"], g[1]["benchmark"])
-    )
-    for (checkpoint, benchmark), members in groupby(
-        groups, key=lambda g: (g[1]["checkpoint"], g[1]["benchmark"])
-    ):
-        write_samples(folder, checkpoint, benchmark, _sample_lines(store, outcomes, list(members)))
+    files: dict[tuple[str, str], list[tuple[int, GroupMetadata]]] = {}
+    for number, group in enumerate(store.groups()):
+        files.setdefault((group.checkpoint, group.benchmark), []).append((number, group))
+    for (checkpoint, benchmark), groups in sorted(files.items()):
+        write_samples(folder, checkpoint, benchmark, _sample_lines(store, outcomes, groups))
     write_problems(folder, store, outcomes)
 
 
 def _sample_lines(
-    store: RunStore, outcomes: Mapping[str, Recorded], groups: list[tuple[int, dict[str, Any]]]
+    store: RunStore, outcomes: Mapping[str, Recorded], groups: list[tuple[int, GroupMetadata]]
 ) -> Iterator[str]:
-    for number, facts in groups:
-        metrics = value_names(reducer_of(facts["reducer"]), facts["benchmark"])
+    for number, group in groups:
+        metrics = value_names(reducer_of(group.reducer), group.benchmark)
         for item, fields, response in store.answered(number):
             recorded = outcomes.get(item.nodeid, _NOT_RUN)
             yield sample_line(
-                protocol=facts["protocol"],
+                protocol=group.protocol,
                 item=item,
                 status=recorded.status,
                 values=dict(zip(metrics, recorded.values, strict=False)),

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .intervals import Partition, cluster_standard_error, interval_of_mean, partition
-from .metric import BITS_PER_BYTE, UNKNOWN, Metric
+from .metric import BITS_PER_BYTE, UNKNOWN, Metric, wanted_among
 from .reducers import Named, kinds_of, observed_by, perplexities_of
 from .score import Reducer, SampleValues, Score
-from .wanted import wanted_among
 
 # Why a sample has no value of a metric.
 _NO_VALUE = "too few trials, or a value that is no finite number"
@@ -81,8 +80,8 @@ def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
     if wanted is None:
         return table
     metrics = wanted_among(table.metrics, tuple(wanted))
-    places = [table.metrics.index(metric) for metric in metrics]
-    return replace(table, metrics=metrics, values=table.values[:, places])
+    indexes = [table.metrics.index(metric) for metric in metrics]
+    return replace(table, metrics=metrics, values=table.values[:, indexes])
 
 
 def impossible(reducer: Reducer, benchmark: str, trials: int) -> tuple[str, ...]:
@@ -137,9 +136,9 @@ def _with_meaning(score: Score, table: SampleValues, column: int) -> Score:
     kind = table.kind(score.metric)
     if kind.unit == "share":
         values = table.values[:, column]
-        held = values[np.isfinite(values)]
-        if len(held) and (held.min() < 0 or held.max() > 1):
-            why = f"values from {held.min():.4g} to {held.max():.4g} are no shares; not gated"
+        known = values[np.isfinite(values)]
+        if len(known) and (known.min() < 0 or known.max() > 1):
+            why = f"values from {known.min():.4g} to {known.max():.4g} are no shares; not gated"
             return replace(score.of(UNKNOWN), reason=score.reason or why)
     if score.reason and score.value is not None and table.by_name and score.n < len(table.samples):
         return replace(score.of(kind), gated=False)
@@ -151,11 +150,11 @@ def _column(
 ) -> Score:
     if metric in table.perplexities:
         return _perplexity(metric, values, groups)
-    held = np.isfinite(values)
-    if not table.by_name or held.all() or not held.any():
+    known = np.isfinite(values)
+    if not table.by_name or known.all() or not known.any():
         return _score(metric, values, groups, table.kind(metric))
-    clusters = [name for name, has in zip(table.clusters, held, strict=True) if has]
-    score = _score(metric, values[held], partition(clusters), table.kind(metric))
+    clusters = [name for name, has in zip(table.clusters, known, strict=True) if has]
+    score = _score(metric, values[known], partition(clusters), table.kind(metric))
     remark = f"of the {score.n:,} of {len(values):,} samples that have one; not gated"
     return replace(score, reason=remark)
 
@@ -204,11 +203,11 @@ def _perplexity(metric: str, logprobs: NDArray[np.float64], groups: Partition) -
     of_mean = _mean(metric, logprobs, groups, _NATS)
     value = exp(-float(logprobs.mean()))
     error = of_mean.standard_error
-    held = of_mean.interval
+    known = of_mean.interval
     return replace(
         of_mean,
         value=value,
         standard_error=None if error is None else error * value,
-        interval=None if held is None else (exp(-held[1]), exp(-held[0])),
-        method=f"log-{of_mean.method}" if held else "",
+        interval=None if known is None else (exp(-known[1]), exp(-known[0])),
+        method=f"log-{of_mean.method}" if known else "",
     )

@@ -90,9 +90,11 @@ def composite(
         reason = "; ".join(filter(None, missing))
         return Score(METRIC, None, 0, 0, reason=reason)
     used = [table for table in tables if not weighted.keys().isdisjoint(table.metrics)]
-    held = [metric for table in used for metric in table.metrics if metric in weighted]
-    if sorted(held) != sorted(weighted):
-        raise ValueError(f"each of {sorted(weighted)} must be in one table, not {sorted(held)}")
+    used_names = [metric for table in used for metric in table.metrics if metric in weighted]
+    if sorted(used_names) != sorted(weighted):
+        raise ValueError(
+            f"each of {sorted(weighted)} must be in one table, not {sorted(used_names)}"
+        )
     value = weighted_mean({metric: parts[metric].value or 0.0 for metric in weighted}, weighted)
     groups = [partition(table.clusters) for table in used]
     n = sum(len(table.samples) for table in used)
@@ -109,14 +111,14 @@ def composite(
         errors.append(error)
         blocks.append(correlations_of_means(values, group))
     standard_error = sqrt(fsum(error * error for error in errors))
-    intervals = [interval for name in held if (interval := parts[name].interval) is not None]
-    if len(intervals) < len(held):
-        without = ", ".join(name for name in held if parts[name].interval is None)
+    intervals = [interval for name in used_names if (interval := parts[name].interval) is not None]
+    if len(intervals) < len(used_names):
+        without = ", ".join(name for name in used_names if parts[name].interval is None)
         reason = f"{without} has no interval"
         return Score(METRIC, value, n, clusters, standard_error, reason=reason)
-    estimates = [parts[name].value or 0.0 for name in held]
+    estimates = [parts[name].value or 0.0 for name in used_names]
     interval = mover(
-        estimates, intervals, [weighted[name] for name in held], block_diagonal(blocks)
+        estimates, intervals, [weighted[name] for name in used_names], block_diagonal(blocks)
     )
     return Score(METRIC, value, n, clusters, standard_error, interval, MOVER)
 

@@ -145,8 +145,8 @@ def interval_of_mean(
         values: `[n]`, a value a sample, n > 0.
         groups: the samples' clusters.
         kind: of the metric, whatever values it has in this run: a `share` of right answers and a
-            `bounded` mean of values from 0 to `scale` have one formula, `bounded_interval`;
-            `unbounded` ones have `unbounded_interval`.
+            `bounded` mean of values from 0 to `scale` have one formula, `korn_graubard_interval`;
+            `unbounded` ones have `hall_t_interval`.
         scale: the largest value there can be of a bounded metric, such as 100 points.
 
     Raises:
@@ -157,18 +157,18 @@ def interval_of_mean(
     if groups.clusters < 2:
         return MeanInterval(None, reason="one cluster has no interval")
     if kind == "unbounded":
-        low, high = unbounded_interval(groups.sums(values), groups.sizes)
+        low, high = hall_t_interval(groups.sums(values), groups.sizes)
         if not low < high:
             return MeanInterval(None, reason="the values are all alike, which says nothing of them")
         return MeanInterval((float(low), float(high)), UNBOUNDED_METHOD)
-    low, high = bounded_interval(groups.sums(values / scale), groups.sizes)
+    low, high = korn_graubard_interval(groups.sums(values / scale), groups.sizes)
     return MeanInterval((float(low) * scale, float(high) * scale), BOUNDED_METHOD)
 
 
 def share_interval(
     share: float, n: int | None, standard_error: float | None = None
 ) -> Interval | None:
-    """`bounded_interval` of a share of which only its n, its standard error, or both are known.
+    """`korn_graubard_interval` of a share whose n, standard error, or both are all that is known.
 
     Without a standard error the n samples are independent and 0/1. With one the effective n is
     K = n and v = n SE^2 put into the formula there, and plainly `m (1-m) / SE^2` without an n.
@@ -192,7 +192,7 @@ def share_interval(
     return float(low[0]), float(high[0])
 
 
-def bounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+def korn_graubard_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """95% interval of a mean of values in [0, 1], 0/1 or not, clustered or not.
 
     The exact (Clopper and Pearson 1934) interval at the effective number of samples, with the t
@@ -227,7 +227,7 @@ def bounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     return _beta_interval(means, effective, g - 1)
 
 
-def unbounded_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+def hall_t_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """95% interval of a mean of values without bounds.
 
     The t interval on the cluster-robust standard error, and the one that Hall's transformation

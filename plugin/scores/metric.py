@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,3 +99,18 @@ def default_tolerance(unit: str, baseline: float = 1.0) -> float:
     units without a scale of their own, one hundredth of the baseline's value.
     """
     return _DEFAULT_TOLERANCE.get(unit, _RELATIVE_TOLERANCE * abs(baseline))
+
+
+def wanted_among(metrics: Iterable[str], wanted: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Those of a benchmark's metrics that are wanted; all of them for None.
+
+    `acc` means every metric whose name, or whose last word before a filter, is `acc`.
+    """
+    if wanted is None:
+        return tuple(metrics)
+    return tuple(metric for metric in metrics if not _spellings(metric).isdisjoint(wanted))
+
+
+def _spellings(metric: str) -> set[str]:
+    last = metric.rpartition(" ")[2]
+    return {metric, last, last.partition(",")[0]}

@@ -5,7 +5,7 @@ Each is a small frozen value; a benchmark names one of them in `score=`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb, fsum, isfinite, log, nan
 from typing import Any, ClassVar
@@ -361,3 +361,13 @@ def _check_ks(ks: tuple[int, ...], where: str) -> None:
             where=where,
             remedy="Give one or more different whole numbers from 1, such as 1 and 5.",
         )
+
+
+# By the names that they have in files.
+REDUCERS: Mapping[str, type[Any]] = {
+    "top_k": TopK,
+    "pass_at_k": PassAtK,
+    "mean": Mean,
+    "first_choice": FirstChoice,
+    "named": Named,
+}

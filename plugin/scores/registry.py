@@ -1,25 +1,23 @@
 """Reducers by name, so that whoever folds the outcomes need not have collected the benchmark.
 
 With pytest-xdist the process that folds never imports the benchmark modules; it gets a reducer as
-its name and fields. A reducer of one's own is registered in a conftest, which every process reads.
+its name and fields. Reducers of one's own are contributed by `pytest_ckptbench_reducers`, or
+registered in a conftest, which every process reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .._util.errors import CkptbenchError, nearest
-from .reducers import FirstChoice, Mean, Named, PassAtK, TopK
+from .._util.extensions import contributions
+from .reducers import REDUCERS
 from .score import Reducer
 
-_BY_NAME: dict[str, type[Any]] = {
-    "top_k": TopK,
-    "pass_at_k": PassAtK,
-    "mean": Mean,
-    "first_choice": FirstChoice,
-    "named": Named,
-}
+_REGISTERED: dict[str, type[Any]] = {}
+Kind = TypeVar("Kind", bound=type[Any])
 
 
 def register_reducer(name: str, kind: type[Any]) -> None:
@@ -31,11 +29,21 @@ def register_reducer(name: str, kind: type[Any]) -> None:
     Raises:
         CkptbenchError: the name is taken, or `kind` is no dataclass.
     """
-    if _BY_NAME.get(name, kind) is not kind:
+    if {**REDUCERS, **_REGISTERED}.get(name, kind) is not kind:
         raise CkptbenchError(f"a reducer named {name!r} exists", where="register_reducer")
     if not is_dataclass(kind):
         raise CkptbenchError(f"{kind.__name__} is no dataclass", where="register_reducer")
-    _BY_NAME[name] = kind
+    _REGISTERED[name] = kind
+
+
+def reducer(name: str) -> Callable[[Kind], Kind]:
+    """Decorate a frozen dataclass as a reducer; see `register_reducer`."""
+
+    def register(kind: Kind) -> Kind:
+        register_reducer(name, kind)
+        return kind
+
+    return register
 
 
 def spec_of(reducer: Reducer) -> dict[str, Any]:
@@ -44,7 +52,7 @@ def spec_of(reducer: Reducer) -> dict[str, Any]:
     Raises:
         CkptbenchError: its class is not registered.
     """
-    for name, kind in _BY_NAME.items():
+    for name, kind in _reducers().items():
         if type(reducer) is kind:
             return {"reducer": name, **asdict(reducer)}  # type: ignore[call-overload]
     raise CkptbenchError(
@@ -54,11 +62,16 @@ def spec_of(reducer: Reducer) -> dict[str, Any]:
     )
 
 
-def reducer_of(spec: dict[str, Any]) -> Reducer:
+def reducer_of(spec: Mapping[str, Any]) -> Reducer:
     """The reducer that `spec_of` described."""
     fields = {n: tuple(v) if isinstance(v, list) else v for n, v in spec.items()}
     name = str(fields.pop("reducer"))
-    if name not in _BY_NAME:
-        raise CkptbenchError(f"unknown reducer {name!r}{nearest(name, _BY_NAME)}")
-    reducer: Reducer = _BY_NAME[name](**fields)
+    known = _reducers()
+    if name not in known:
+        raise CkptbenchError(f"unknown reducer {name!r}{nearest(name, known)}")
+    reducer: Reducer = known[name](**fields)
     return reducer
+
+
+def _reducers() -> dict[str, type[Any]]:
+    return {**contributions("pytest_ckptbench_reducers"), **_REGISTERED}

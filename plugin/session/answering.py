@@ -14,24 +14,26 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from uuid import uuid4
+
+import pytest
 
 from .._util.errors import CkptbenchError
 from ..api.engine import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
+from ..results.answers import Asker, Key, encode
 from ..results.environment import describe_accelerator
-from ..results.store import Asker, Key, RunStore, encode
-from . import compound as several
-from .blocks import Plan
+from ..results.store import RunStore
+from .blocks import Plan, Question
+from .compound import answer as answer_requests
 from .executions import Executions
 from .group import Group
 
-if TYPE_CHECKING:
-    from .item import SampleItem
-
 _STOP = object()
+
+
+ANSWERING: pytest.StashKey[Answering] = pytest.StashKey()
 
 
 class OutOfTime(Exception):
@@ -48,7 +50,7 @@ class Block:
         dropped: whether its engine is torn down, so that nothing more is to be asked.
     """
 
-    items: Sequence[SampleItem]
+    items: Sequence[Question]
     group: Group
     engine: Engine | None = None
     answered: int = 0
@@ -93,10 +95,8 @@ class Answering:
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _news: threading.Condition = field(default_factory=threading.Condition)
-    _to_ask: queue.SimpleQueue[Block | object] = field(default_factory=queue.SimpleQueue)
-    _to_write: queue.SimpleQueue[_Answer | Block | object] = field(
-        default_factory=queue.SimpleQueue
-    )
+    _to_ask: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
+    _to_write: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
     _threads: list[threading.Thread] = field(default_factory=list)
     _asking: Engine | None = None
     _between_blocks: threading.Condition = field(default_factory=threading.Condition)
@@ -110,7 +110,7 @@ class Answering:
     def __post_init__(self) -> None:
         self._handed_out = bytearray(len(self.items))
 
-    def response(self, item: SampleItem) -> Response:
+    def response(self, item: Question) -> Response:
         """The response of an item, waiting for it. Called from pytest's thread.
 
         The block after the item's is set to work too, when the same engine answers it.
@@ -122,7 +122,7 @@ class Answering:
             self._begin(number, item)
             self._begin_next(number)
         if self._handed_out[position]:  # a rerun: a stored answer, or a failure's new try
-            self._to_ask.put(Block([item], item.group, item.group.engine))
+            self._to_ask.put(Block([item], item.group, item.group.fixtures.engine))
         self._handed_out[position] = 1
         response = self._ready.pop(position, None)
         return self._wait(position, self._blocks[number]) if response is None else response
@@ -179,11 +179,11 @@ class Answering:
         self._to_ask.put(do)
         return done.result()
 
-    def _begin(self, number: int, item: SampleItem) -> None:
+    def _begin(self, number: int, item: Question) -> None:
         if number not in self._blocks:
-            members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
+            members: list[Question] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
             block = self._blocks[number] = Block(members, item.group)
-            block.engine = item.group.engine
+            block.engine = item.group.fixtures.engine
             self._start()
             self._to_ask.put(block)
 
@@ -192,19 +192,22 @@ class Answering:
         following = number + self.step(number)
         if following >= len(self.plan.blocks) or following in self._blocks:
             return
-        first: SampleItem = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
+        first: Question = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
         group, current = first.group, self._blocks[number].group
-        if group.values is None and group.executes:
+        if group.fixtures.values is None and group.executes:
             return  # its sandbox is set up with its first item
-        if group.values is None and group.engine_key == current.engine_key:
-            engine: Engine = current.engine
-        elif group.values is not None and group.checkpoint == current.checkpoint:
-            engine = group.engine
+        if (
+            group.fixtures.values is None
+            and group.fixtures.engine_key == current.fixtures.engine_key
+        ):
+            engine: Engine = current.fixtures.engine
+        elif group.fixtures.values is not None and group.checkpoint == current.checkpoint:
+            engine = group.fixtures.engine
         else:
             return
         if not self.store.taken().isdisjoint(self.plan.blocks[following]):
             return  # another worker has it
-        members: list[SampleItem] = [self.items[p] for p in self.plan.blocks[following]]  # type: ignore[misc]
+        members: list[Question] = [self.items[p] for p in self.plan.blocks[following]]  # type: ignore[misc]
         block = self._blocks[following] = Block(members, group, engine)
         self._to_ask.put(block)
 
@@ -263,12 +266,12 @@ class Answering:
     def _answer(self, block: Block, engine: Engine) -> Iterator[_Answer]:
         group = block.group
         fingerprint, settings = self._describe(engine, group)
-        asked: list[tuple[SampleItem, Request, Key]] = []
+        asked: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
         key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
         for item in block.items:
             try:
-                request = group.protocol.ask(item.sample, group.asking(item.trial))
+                request = group.protocol.ask(item.sample, group.context(item.trial))
                 key = key_of(item.sample.hash, item.trial, request)
             except Exception as error:
                 reason = f"the sample could not be asked: {type(error).__name__}: {error}"
@@ -284,7 +287,7 @@ class Answering:
                 else:
                     reused += 1
                     item, _, key = entry
-                    yield _Answer(item.position, self._heard(item, found), key)
+                    yield _Answer(item.position, self._read_programs(item, found), key)
             asked = left
         started = time.monotonic()
         expected = set(range(len(asked)))
@@ -292,21 +295,21 @@ class Answering:
             if asked:
                 self.check_time(group)
                 requests = [request for _, request, _ in asked]
-                for index, response in several.answer(engine, requests, group.asked.batch_size):
+                for index, response in answer_requests(engine, requests, group.asked.batch_size):
                     if index not in expected:
                         again = "twice" if 0 <= index < len(asked) else f"of {len(asked):,}"
                         raise ValueError(f"it answered request {index} {again}")
                     expected.remove(index)
                     item, _, key = asked[index]
-                    yield self._taken(item, key, response)
+                    yield self._encoded(item, key, response)
                     if expected:
                         self.check_time(group)
         finally:
             seconds = time.monotonic() - started
             done = len(asked) - len(expected)
             self.store.add_work(group.index, seconds)
-            told = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
-            runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *told)
+            counts = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
+            runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *counts)
 
     def check_time(self, group: Group) -> None:
         """Stop asking for a group whose time is up; what is answered stays.
@@ -321,7 +324,7 @@ class Answering:
             source = group.asked.sources.get("timeout_s", "")
             raise OutOfTime(f"not asked: its timeout of {timeout_s:g} s is over ({source})")
 
-    def _taken(self, item: SampleItem, key: Key, response: Response) -> _Answer:
+    def _encoded(self, item: Question, key: Key, response: Response) -> _Answer:
         if isinstance(response, Failed):
             return _Answer(item.position, response)
         try:
@@ -329,7 +332,7 @@ class Answering:
         except (KeyError, TypeError, AttributeError, ValueError):
             reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
             return _Answer(item.position, Failed(reason, traceback.format_exc()))
-        return _Answer(item.position, self._heard(item, response), key, new)
+        return _Answer(item.position, self._read_programs(item, response), key, new)
 
     def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
         # An engine without a fingerprint is one of a kind: its answers are never reused.
@@ -350,8 +353,11 @@ class Answering:
         _, fingerprint, settings = self._described[id(engine)]
         return fingerprint, settings
 
-    def _heard(self, item: SampleItem, response: Response) -> Response:
-        """What pytest's thread gets: a program is read and begun here, the rest is read there."""
+    def _read_programs(self, item: Question, response: Response) -> Response:
+        """The response for the main thread.
+
+        Programs are read and submitted to the sandbox here; the main thread reads the others.
+        """
         if not item.group.executes:
             return response
         read = item.group.read(item.sample, response)
@@ -387,10 +393,7 @@ class Answering:
                 self._news.notify_all()
 
     def _store(self, answers: list[_Answer]) -> None:
-        given = [(a.position, self._group_of(a.position), a.key, a.new) for a in answers if a.key]
+        of: Sequence[Question] = self.items  # type: ignore[assignment]
+        given = [(a.position, of[a.position].group.index, a.key, a.new) for a in answers if a.key]
         if given:
             self.store.serve(given)
-
-    def _group_of(self, position: int) -> int:
-        item: SampleItem = self.items[position]  # type: ignore[assignment]
-        return item.group.index

@@ -9,8 +9,26 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+from ..api.requests import Sample
+from .group import Group
 
 BLOCK_SIZE = 2048
+
+
+class Question(Protocol):
+    """What an item asks, as those see it who answer.
+
+    Attributes:
+        position: in the session's running order.
+        trial: which of the answers to the sample, from 0.
+    """
+
+    position: int
+    sample: Sample
+    trial: int
+    group: Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +77,18 @@ def fair_size(n_items: int, n_workers: int, size: int = BLOCK_SIZE) -> int:
 def home_of(number: int, n_workers: int) -> int:
     """The worker that a block is meant for."""
     return number % max(1, n_workers)
+
+
+def step_of(worker: int, n_workers: int, number: int) -> int:
+    """How many blocks ahead the next one of a worker is; 0 for a block that is another worker's.
+
+    Args:
+        n_workers: 0 without pytest-xdist.
+        number: the block that the worker is at.
+    """
+    if not n_workers:
+        return 1
+    return n_workers if home_of(number, n_workers) == home_of(worker, n_workers) else 0
 
 
 def longest_first(lengths: Sequence[int], groups: Sequence[Hashable | None]) -> list[int]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .._util.abbreviate import subjects
 from .._util.errors import CkptbenchError
+from .._util.extensions import hooks
+from .._util.names import name_list
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol
 from ..api.requests import CompoundRequest, Sample
-from ..config.options import Options, check_names
-from .group import CheckpointParam, Group
+from ..api.tasks import task_names
+from ..config.command_line import check_names
+from ..config.options import Options
+from .group import Group
+
+if TYPE_CHECKING:
+    from ..checkpoints.expand import CheckpointResolver
 
 
 @dataclass(eq=False)
@@ -24,10 +30,6 @@ class Collected:
 
     Attributes:
         groups: in the order of collection.
-        can_answer: says why a checkpoint cannot answer a kind of request; empty when it can.
-            Whoever loads checkpoints knows, and sets it.
-        known_tasks: names of the tasks of lm-eval, with those in folders of one's own; set by
-            whoever loads them.
         all_unasked: whether no checkpoint can answer anything.
         stand_ins: which protocols stand in for a benchmark's own, as notes.
     """
@@ -35,14 +37,21 @@ class Collected:
     config: pytest.Config
     options: Options
     groups: list[Group] = field(default_factory=list)
-    can_answer: Callable[[CheckpointParam, type], str] | None = None
-    known_tasks: Callable[[tuple[Path, ...]], Iterable[str]] | None = None
     all_unasked: bool = False
     stand_ins: list[str] = field(default_factory=list)
     _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
     _refusals: list[CkptbenchError] = field(default_factory=list)
+
+    @cached_property
+    def resolver(self) -> CheckpointResolver | None:
+        """What knows the meaning of `--checkpoint`; None where no plugin does.
+
+        Without one, what was given stands as it is.
+        """
+        found: CheckpointResolver | None = hooks().pytest_ckptbench_resolver(options=self.options)
+        return found
 
     def claim(self, name: str, where: str) -> None:
         """Give a benchmark's name to the function that has it.
@@ -65,7 +74,7 @@ class Collected:
         chosen = self.options.protocol.get(found.name, ())
         return tuple(known[name] for name in chosen if name in known) or found.protocols
 
-    def asked_by(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
+    def protocols_for(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
         """The protocols these samples are asked by.
 
         Samples of another make may lack what the benchmark's own protocols need (MBPP+ has no
@@ -88,16 +97,16 @@ class Collected:
         A masked language model writes no programs. Only checkpoints that are loaded by our own
         fixtures are judged: what a conftest plugs in answers what it likes.
         """
-        if self.can_answer is None or not group.checkpoint or not group.loads_checkpoint:
+        if not group.checkpoint or not group.loads_checkpoint or self.resolver is None:
             return ""
         try:
-            request = group.protocol.ask(sample, group.asking(0))
+            request = group.protocol.ask(sample, group.context(0))
         except Exception:
             return ""  # the sample's own error, told when it is asked
         if isinstance(request, CompoundRequest) and request.parts:
             request = request.parts[0]  # they are of one kind of model
         kind = type(request)
-        why = self.can_answer(group.checkpoint, kind)
+        why = self.resolver.why_not(group.checkpoint.spec, kind)
         if why:
             told = self._unasked.setdefault((group.benchmark.name, why), [])
             told.append(group.checkpoint_name)
@@ -114,7 +123,7 @@ class Collected:
         """
         told = []
         for (benchmark, why), names in self._unasked.items():
-            asked_not = subjects(list(dict.fromkeys(names)), checkpoints)
+            asked_not = name_list(list(dict.fromkeys(names)), checkpoints)
             told.append(f"{benchmark} was not asked of {asked_not}: {why}")
         self._unasked.clear()
         return tuple(told)
@@ -155,8 +164,7 @@ class Collected:
         from . import validate as checks
 
         checks.check_metrics(self.groups)
-        find, paths = self.known_tasks, self.options.include_path
-        tasks = (lambda: find(paths)) if find is not None else tuple
+        tasks = partial(task_names, self.options)
         checks.check_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
 
 

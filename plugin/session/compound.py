@@ -22,6 +22,7 @@ def answer(
     A `CompoundRequest` is answered when each of its parts is. Where a part fails, or is skipped,
     so is the whole. A response that is no valid answer is a failure from here on; see
     `accepting`.
+
     Args:
         at_once: requests that the engine gets in one call at most; 0 gives it all.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .._util.jsonio import Scalar
     from ..api.protocol import EvalProtocol
     from ..config.options import Options
-    from .item import SampleItem
+    from .blocks import Question
 
 
 class Execution(Protocol):
@@ -21,7 +21,7 @@ class Execution(Protocol):
 
     Attributes:
         passed: whether every test held.
-        word: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
+        status: `pass`, `fail`, `timeout`, `memory`, `output`, `violation`, `crash`, or `error`
             when the sandbox is at fault: that is no verdict on the program.
         reason: one line.
         wall_s: seconds from its start to its verdict.
@@ -31,7 +31,7 @@ class Execution(Protocol):
     def passed(self) -> bool: ...
 
     @property
-    def word(self) -> str: ...
+    def status(self) -> str: ...
 
     @property
     def reason(self) -> str: ...
@@ -50,24 +50,14 @@ class Executions:
     def __init__(self) -> None:
         self._running: dict[int, Future[Any]] = {}
 
-    def begin(self, item: SampleItem, response: Response) -> None:
+    def begin(self, item: Question, response: Response) -> None:
         """Have the program of a response judged, where its benchmark asks for that."""
         group = item.group
         if not group.executes or isinstance(response, Failed | Skipped):
             return
-        assert group.values is not None
-        execute = group.protocol.execute
-        assert execute is not None
-        try:
-            self._running[item.position] = group.values["sandbox"].submit(
-                execute(item.sample, response, item.trial)
-            )
-        except Exception as error:
-            failed: Future[Any] = Future()
-            failed.set_exception(error)
-            self._running[item.position] = failed
+        self._running[item.position] = submit(item, response)
 
-    def result(self, item: SampleItem) -> Execution:
+    def result(self, item: Question) -> Execution:
         """The execution of an item's program, waiting for it.
 
         Raises:
@@ -78,9 +68,24 @@ class Executions:
         except Exception as error:
             reason = f"the program could not be judged: {type(error).__name__}: {error}"
             raise NoAnswer(Failed(reason)) from error
-        if execution.word == "error":
+        if execution.status == "error":
             raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
         return execution
+
+
+def submit(item: Question, response: Response) -> Future[Any]:
+    """Hand the program of a response to the sandbox; a future of its `Execution`."""
+    group = item.group
+    assert group.fixtures.values is not None
+    assert group.protocol.execute is not None
+    try:
+        program = group.protocol.execute(item.sample, response, item.trial)
+        submitted: Future[Any] = group.fixtures.values["sandbox"].submit(program)
+        return submitted
+    except Exception as error:
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def limits_of(options: Options, protocol: EvalProtocol, sample: Sample) -> dict[str, Scalar]:

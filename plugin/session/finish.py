@@ -6,170 +6,146 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+
+import pytest
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
+from .._util.extensions import hooks
 from .._util.jsonio import pretty
 from .._util.version import __version__
 from ..config.eval_config import EvalPlan
-from ..gate.decide import fails
-from ..gate.verdict import Gate
+from ..config.options import Options, remaking_options, sampling_options
+from ..gate.baseline import Baseline
+from ..gate.verdict import Gate, fails
 from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
-from ..reports.lacking import lacking_note
-from ..reports.lm_eval_format import task_results
+from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
 from ..results.layout import safe_name
-from ..results.summary import Given, Summary
+from ..results.lm_eval_format import task_results
+from ..results.summary import CheckpointResult, Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import write_files
+from .context import RunContext
+from .run import Run, RunResult
 from .scope import scope_of
 
-if TYPE_CHECKING:
-    from .session import BenchSession
 
-# Options that decide which items there are and what they ask: a pasted node id needs them again.
-_REMADE_BY = (
-    "checkpoint",
-    "checkpoint-pattern",
-    "from-step",
-    "k",
-    "protocol",
-    "data-dir",
-    "real-data",
-    "lambada-data",
-    "humaneval-data",
-    "mbpp-data",
-    "codecontests-data",
-    "codecontests-tests",
-    "tasks",
-    "include-path",
-    "num-fewshot",
-    "eval-config",
-    "limit",
-    "seq-len",
-    "max-length",
-    "gpu",
-    "device",
-    "dtype",
-    "seed",
-    "num-samples",
-    "temperature",
-    "top-p",
-    "max-tokens",
-    "exec-timeout",
-    "exec-memory",
-    "exec-libraries",
-)
-# Options that decide how answers are drawn.
-_DRAWN_BY = ("seed", "num_samples", "temperature", "top_p", "max_tokens")
-
-
-def conclude_session(bench: BenchSession, exit_status: int, others_failed: bool) -> Summary:
+def conclude_run(
+    run: Run, config: pytest.Config, baseline: Baseline | None, exit_status: int
+) -> RunResult:
     """Fold, write the run's files and decide the exit status.
 
     Args:
         exit_status: what pytest would exit with; only 0 and 1 are decided anew.
-        others_failed: whether a test that is no sample item failed, so that 1 stays 1.
 
     Raises:
         CkptbenchError: a file cannot be written; what was written stays.
     """
+    options, outcomes = run.options, run.outcomes.by_nodeid
     folded = fold_run(
-        bench.store,
-        bench.outcomes.by_nodeid,
-        bench.options,
-        bench.baseline,
-        created=bench.started_iso,
+        run.store,
+        outcomes,
+        options,
+        baseline,
+        created=run.started_iso,
         version=__version__,
-        amend=bench.amend,
-        scope=scope_of(bench.config, bench.options),
+        amend=partial(_amended, RunContext(run)),
+        scope=scope_of(config, options),
     )
     summary = Summary(
-        run_id=bench.options.run_id,
-        started=bench.started_iso,
-        seconds=round(time.time() - bench.started, 3),
+        run_id=options.run_id,
+        started=run.started_iso,
+        seconds=round(time.time() - run.started, 3),
         complete=all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks),
         exit_status=exit_status,
-        gate=bench.options.gate,
+        gate=options.gate,
         checkpoints=folded.checkpoints,
-        environment=_environment(bench),
-        notes=tuple(dict.fromkeys([*folded.notes, *bench.store.notes(), *_notes(bench)])),
-        rerun_options=tuple(_rerun_options(bench.config.invocation_params.args)),
-        given=_given(bench),
-        drawing={name: getattr(bench.options, name) for name in _DRAWN_BY},
+        environment=_environment(run, config),
+        notes=tuple(dict.fromkeys([*folded.notes, *run.store.notes(), *_notes(run)])),
+        rerun_options=tuple(_rerun_options(config.invocation_params.args)),
+        given=_given(options),
+        drawing={name: getattr(options, name) for name in sampling_options()},
     )
-    summary, refusal = _update_baseline(bench, folded, summary)
+    summary, refusal = _update_baseline(options, config.invocation_params.dir, folded, summary)
     if exit_status in (0, 1):
         verdicts = [verdict for _, verdict in gated_verdicts(summary)]
-        # Whoever writes a new baseline has accepted what the old one says of this run.
-        gate: Gate = "off" if summary.baseline_written else bench.options.gate  # type: ignore[assignment]
-        failed = others_failed or bool(refusal) or fails(verdicts, gate, summary.complete)
+        # Whoever writes a new baseline accepts what the old one shows of this run.
+        gate: Gate = "off" if summary.baseline_written else options.gate  # type: ignore[assignment]
+        failed = run.outcomes.others_failed or bool(refusal)
+        failed |= fails(verdicts, gate, summary.complete)
         failed |= gate != "off" and nothing_compared(summary)
         summary = replace(summary, exit_status=int(failed))
-    outcomes = bench.outcomes.by_nodeid
-    write_files(bench.run_folder, bench.store, outcomes, folded, summary, bench.official)
-    _write_copies(bench, summary)
-    summary = _report(bench, summary)
-    return _track(bench, summary)
+    write_files(run.folder, run.store, outcomes, folded, summary, run.task_results)
+    _write_copies(run, config.invocation_params.dir, summary)
+    result = _report(run, summary)
+    assert result.summary is not None
+    return replace(result, summary=_track(run, result.summary))
 
 
-def _report(bench: BenchSession, summary: Summary) -> Summary:
-    """Conclude what several checkpoints say together, and write the report that was asked for.
+def _amended(context: RunContext, result: CheckpointResult) -> CheckpointResult:
+    """A checkpoint's result as plugins amend it."""
+    amended: CheckpointResult = hooks().pytest_ckptbench_result(context=context, result=result)
+    return amended
 
-    Neither may lose the run: what goes wrong is said, and a report that is missing fails it.
+
+def _report(run: Run, summary: Summary) -> RunResult:
+    """Draw conclusions from several checkpoints, and write the requested report.
+
+    Neither may lose the run: an error becomes a note, and a report that is missing fails it.
     """
-    options = bench.options
+    options, folder = run.options, run.folder
     several = len(summary.checkpoints) > 1
     if not several and not options.report:
-        return summary
-    later = f"`ckptbench report {bench.run_folder}` makes it of what is on disk"
+        return RunResult(summary)
+    later = f"`ckptbench report {folder}` makes it of what is on disk"
     if summary.exit_status not in (0, 1):
-        note = f"no report of an interrupted run was written: {later}"
-        return replace(summary, notes=(*summary.notes, note)) if options.report else summary
-    from ..reports import write_sweep as report
+        if options.report:
+            note = f"no report of an interrupted run was written: {later}"
+            summary = replace(summary, notes=(*summary.notes, note))
+        return RunResult(summary)
+    from ..reports.write import concluded, write_report
 
     try:
-        result, conclusions = report.concluded(
-            bench.run_folder, alpha=options.alpha, tolerance=options.tolerance, seed=options.seed
+        found, conclusions = concluded(
+            folder, alpha=options.alpha, tolerance=options.tolerance, seed=options.seed
         )
-        bench.conclusions = conclusions if several else None
-        if options.report:
-            bench.reports = report.write(result, conclusions, bench.run_folder, options.report)
-        return summary
+        files = write_report([found], conclusions, folder, options.report) if options.report else ()
+        return RunResult(summary, "", conclusions if several else None, tuple(files))
     except Exception as error:
-        why = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         if not isinstance(error, CkptbenchError):
-            why = f"{type(error).__name__}: {one_line(error)}"
-            atomic_write_text(bench.run_folder / "report_error.log", traceback.format_exc())
+            reason = f"{type(error).__name__}: {one_line(error)}"
+            atomic_write_text(folder / "report_error.log", traceback.format_exc())
         if options.report:
-            told = f"the report was not written: {why}; {later}"
-            summary = replace(summary, unwritten=(*summary.unwritten, told), exit_status=1)
+            fault = f"the report was not written: {reason}; {later}"
+            summary = replace(summary, unwritten=(*summary.unwritten, fault), exit_status=1)
         else:
-            told = f"nothing is concluded of the checkpoints together: {why}"
-            summary = replace(summary, notes=(*summary.notes, told))
-        write_reports(bench.run_folder, summary, bench.official)
-        return summary
+            note = f"nothing is concluded of the checkpoints together: {reason}"
+            summary = replace(summary, notes=(*summary.notes, note))
+        write_reports(folder, summary, run.task_results)
+        return RunResult(summary)
 
 
-def _track(bench: BenchSession, summary: Summary) -> Summary:
-    """Send what is on disk to MLflow if that was asked for, and say how it went.
+def _track(run: Run, summary: Summary) -> Summary:
+    """Send the files to MLflow if that was requested, with a note of the result.
 
-    The sentence is for who is looking: the files stay as they were sent.
+    The note is only shown: the files stay as they were sent.
     """
-    if not bench.options.mlflow:
+    if not run.options.mlflow:
         return summary
     from ..tracking.mlflow import track_or_say
 
-    told = track_or_say(bench.run_folder, bench.options.mlflow)
-    return replace(summary, notes=(*summary.notes, told))
+    note = track_or_say(run.folder, run.options.mlflow)
+    return replace(summary, notes=(*summary.notes, note))
 
 
-def _given(bench: BenchSession) -> dict[str, Given]:
+def _given(options: Options) -> dict[str, Given]:
     """The options that somebody chose, and where; a credential in one is hidden."""
-    options = bench.options
     found = {}
     for name, source in sorted(options.sources.items()):
         value = getattr(options, name)
@@ -184,26 +160,24 @@ def _given(bench: BenchSession) -> dict[str, Given]:
     return found
 
 
-def _notes(bench: BenchSession) -> tuple[str, ...]:
-    missed = (each.reason for each in bench.outcomes.by_nodeid.values() if each.status == "missed")
-    lack = lacking_note(missed)
-    return (*bench.notes, lack) if lack else bench.notes
+def _notes(run: Run) -> list[str]:
+    missed = (each.reason for each in run.outcomes.by_nodeid.values() if each.status == "missed")
+    return [*run.notes, *filter(None, [missing_packages_note(missed)])]
 
 
-def _environment(bench: BenchSession) -> dict[str, str]:
+def _environment(run: Run, config: pytest.Config) -> dict[str, str]:
     """This process's environment, and the accelerators of those that answered."""
-    invocation = bench.config.invocation_params
+    invocation = config.invocation_params
     found = describe_environment(invocation.args, invocation.dir)
-    for engine in bench.store.engines().values():
+    for engine in run.store.engines().values():
         found.update(engine.get("accelerator", {}))
     return found
 
 
 def _update_baseline(
-    bench: BenchSession, folded: FoldedRun, summary: Summary
+    options: Options, directory: Path, folded: FoldedRun, summary: Summary
 ) -> tuple[Summary, str]:
-    """Write the baseline file if that was asked for; the summary, and why it was not written."""
-    options = bench.options
+    """Write the baseline file if requested; the summary, and why it was not written."""
     if not options.update_baseline or options.baseline is None:
         return summary, ""
     refusal = ""
@@ -215,7 +189,7 @@ def _update_baseline(
         note = f"{options.baseline} was not written: {refusal}"
         return replace(summary, notes=(*summary.notes, note)), refusal
     (baseline,) = folded.baselines.values()
-    path = bench.config.invocation_params.dir / options.baseline
+    path = directory / options.baseline
     if path.is_dir():
         raise CkptbenchError(
             "is a folder", where=str(path), remedy="--update-baseline needs a file"
@@ -224,26 +198,26 @@ def _update_baseline(
     return replace(summary, baseline_written=str(options.baseline)), ""
 
 
-def _write_copies(bench: BenchSession, summary: Summary) -> None:
-    """Write the result files that the configuration wants in a further place."""
+def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
+    """Write the copies of result files that the configuration wants elsewhere."""
     measured = {checkpoint.name: checkpoint for checkpoint in summary.checkpoints}
-    for facts in bench.store.groups():
-        checkpoint = measured.get(facts["checkpoint"])
-        if not facts["output_path"] or not facts["primary"] or checkpoint is None:
+    for group in run.store.groups():
+        checkpoint = measured.get(group.checkpoint)
+        if not group.output_path or not group.primary or checkpoint is None:
             continue
         content = task_results(
-            summary, checkpoint, facts["benchmark"], bench.official.get(checkpoint.name)
+            summary, checkpoint, group.benchmark, run.task_results.get(checkpoint.name)
         )
-        path = bench.config.invocation_params.dir / facts["output_path"]
+        path = directory / group.output_path
         if path.suffix != ".json" or len(summary.checkpoints) > 1:
-            name = f"{safe_name(checkpoint.name)}_{safe_name(facts['benchmark'])}_results.json"
+            name = f"{safe_name(checkpoint.name)}_{safe_name(group.benchmark)}_results.json"
             path = path.with_suffix("") / name
         atomic_write_text(path, pretty(content))
 
 
 def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:
     """The options of a command line that make the same items again."""
-    wanted = {f"--{prefix}{name}" for name in _REMADE_BY for prefix in ("", "ckpt-")}
+    wanted = {f"--{prefix}{name}" for name in remaking_options() for prefix in ("", "ckpt-")}
     words = iter(hide_secrets(arguments))
     for word in words:
         name, equals, _ = word.partition("=")

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from ..checkpoints.param import CheckpointParam
 from ..config.eval_config import NO_PRIORITY
 from .blocks import longest_first
-from .group import CheckpointParam
 from .item import SampleItem
 
 

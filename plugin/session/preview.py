@@ -55,7 +55,7 @@ def show(reporter: Any, bench: BenchSession) -> None:
         lines += benchmark_lines(bench)
     if options.dry_run:
         lines += dry_run_lines(bench)
-    lines += [f"note: {note}" for note in dict.fromkeys(bench.notes)]
+    lines += [f"note: {note}" for note in dict.fromkeys(bench.run.notes)]
     for line in lines:
         reporter.write_line(line)
 
@@ -118,7 +118,7 @@ def dry_run_lines(bench: BenchSession) -> Iterator[str]:
     )
     if not bench.checkpoints:
         yield "no --checkpoint is given"
-    yield f"results would lie in {bench.run_folder}"
+    yield f"results would lie in {bench.run.folder}"
     for path in dict.fromkeys(g.asked.output_path for g in bench.groups if g.asked.output_path):
         yield f"and in {path}"
 
@@ -129,7 +129,7 @@ def work_of(bench: BenchSession, group: Group) -> Work:
     for item in bench.items_of(group):
         samples += item.trial == 0
         try:
-            request = group.protocol.ask(item.sample, group.asking(item.trial))
+            request = group.protocol.ask(item.sample, group.context(item.trial))
         except Exception:
             continue  # the sample's own error, told when it is asked
         for part in request.parts if isinstance(request, CompoundRequest) else (request,):

@@ -12,48 +12,54 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from ..api.requests import Failed, Request, Response, Skipped
+from ..config.options import Options
 from ..results.log import LOG
-from ..scores.noise_floor import OTHER_SEED, drawn, may_flip, other_batch_size
-from . import compound as several
-from .executions import Execution
-
-if TYPE_CHECKING:
-    from .answering import Answering
-    from .group import Group
-    from .item import SampleItem
-    from .session import BenchSession
+from ..results.store import RunStore
+from ..scores.noise import OTHER_SEED, drawn, may_flip, other_batch_size
+from .answering import Answering
+from .compound import answer as answer_requests
+from .executions import Execution, submit
+from .group import Group
+from .item import SampleItem
 
 
-def ask_again(bench: BenchSession, group: Group, number: int) -> None:
+def ask_again(
+    group: Group,
+    session: pytest.Session,
+    options: Options,
+    answering: Answering,
+    store: RunStore,
+) -> None:
     """Ask some of a group's samples again, and keep in the store which of them flipped.
 
     A sample of several trials is asked for its first one again. Nothing is asked again of a
     session that was stopped, or in the time that a configuration does not give the group.
     """
-    session = bench.pytest_session
-    if session.shouldfail or session.shouldstop or not may_flip(group.reducer):
+    number = options.noise_floor
+    if number is None or session.shouldfail or session.shouldstop or not may_flip(group.reducer):
         return
-    answering = bench.answering
     first: dict[str, SampleItem] = {}
-    members = [i for i in session.items if getattr(i, "group", None) is group]
+    members = [i for i in session.items if isinstance(i, SampleItem) and i.group is group]
     for item in sorted(members, key=lambda item: item.trial):
         first.setdefault(item.sample.hash, item)
-    chosen = [first[name] for name in drawn(first, number, bench.options.seed)]
+    chosen = [first[name] for name in drawn(first, number, options.seed)]
     # Whatever this process did not run, another worker did; an error has nothing to compare with.
     again = [
         i for i in chosen if i.outcome is not None and i.outcome.status in ("passed", "missed")
     ]
-    usual = group.asked.batch_size or bench.options.batch_size or len(members)
+    usual = group.asked.batch_size or options.batch_size or len(members)
     if not again:
         return
     LOG.info("%s: %s samples are asked again for the noise floor", group.title, f"{len(again):,}")
     at_once = other_batch_size(usual)
     responses = answering.between_blocks(partial(_responses, answering, group, again, at_once))
     flips = _flips(group, again, responses)
-    bench.store.add_repeats(
+    store.add_repeats(
         (item.position, group.index, flipped, at_once < usual)
         for item, flipped in zip(again, flips, strict=True)
     )
@@ -65,13 +71,13 @@ def _responses(
     """The second answers; a failure for those that did not come."""
     requests: list[Request] = []
     for item in items:
-        asking = group.asking(item.trial)
-        other = replace(asking, seed=asking.seed + OTHER_SEED)
+        context = group.context(item.trial)
+        other = replace(context, seed=context.seed + OTHER_SEED)
         requests.append(group.protocol.ask(item.sample, other))
     answers: list[Response] = [Failed("the engine gave no answer")] * len(items)
     try:
         answering.check_time(group)
-        for index, response in several.answer(group.engine, requests, at_once):
+        for index, response in answer_requests(group.fixtures.engine, requests, at_once):
             answers[index] = response
             answering.check_time(group)
     except Exception as error:  # the run itself is whole: only the floor is known less well
@@ -89,9 +95,9 @@ def _flips(
     for item, response, program in zip(items, read, programs, strict=True):
         try:
             execution: Execution | None = program.result() if program is not None else None
-            if execution is not None and execution.word == "error":
+            if execution is not None and execution.status == "error":
                 raise RuntimeError(execution.reason)
-            now = group.judge(item.sample, item.arguments(response, execution), response)
+            now = group.evaluate(item.sample, item.arguments(response, execution), response)
         except Exception as error:
             LOG.warning("%s: asked again: %s: %s", item.nodeid, type(error).__name__, error)
             flips.append(None)
@@ -105,14 +111,4 @@ def _begun(group: Group, item: SampleItem, response: Response) -> Future[Any] | 
     """The program of a second answer on its way through the sandbox; None without one."""
     if not group.executes or isinstance(response, Failed | Skipped):
         return None
-    assert group.values is not None
-    assert group.protocol.execute is not None
-    future: Future[Any]
-    try:
-        future = group.values["sandbox"].submit(
-            group.protocol.execute(item.sample, response, item.trial)
-        )
-    except Exception as error:
-        future = Future()
-        future.set_exception(error)
-    return future
+    return submit(item, response)

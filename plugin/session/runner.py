@@ -3,31 +3,25 @@
 pytest's own protocol takes several hundred microseconds an item, most of them for fixtures and
 captures that a sample does not have. Where somebody asks for what only pytest's protocol does
 (`--pdb`, `--setup-show`, a mark such as `xfail`), or another plugin runs items its own way, the
-item goes theirs.
+item is run by theirs.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
+from _pytest.warnings import catch_warnings_for_item
 
-from .._util.errors import CkptbenchError, one_line
-from ..results.evaluate import NoAnswer, Outcome
+from .answering import Answering
 from .capture import Output
-from .group import FixtureFailed, Group
-from .item import MissedSample, SampleItem
-from .reported_outcome import write_into
+from .item import SampleItem
+from .item_report import Phase, When, idle_teardown, report_of, run_phase
 
-if TYPE_CHECKING:
-    from .session import BenchSession
-
-When = Literal["setup", "call", "teardown"]
 _PHASES = ("setup", "call", "teardown")
 _ASK_FOR_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
@@ -114,27 +108,34 @@ def _with_arguments(implementation: Any) -> Callable[..., object]:
 class Runner:
     """Runs the session's sample items."""
 
-    def __init__(self, session: BenchSession) -> None:
-        self._session = session
-        config = session.config
-        self._ours = session.hooks
+    def __init__(
+        self, config: pytest.Config, answering: Answering, ours: object, *, is_worker: bool
+    ) -> None:
+        """Run items whose responses come from `answering`.
+
+        Args:
+            ours: the plugin with our own hooks; around an item they are called directly.
+            is_worker: whether this process is a worker of pytest-xdist.
+        """
+        self._config = config
+        self._answering = answering
+        self._ours = ours
+        self._is_worker = is_worker
         self._output = Output(config)
-        self._pytests_way = any(config.getoption(name, False) for name in _ASK_FOR_PYTEST)
+        self._by_pytest = any(config.getoption(name, False) for name in _ASK_FOR_PYTEST)
 
     @property
     def may_run_stretches(self) -> bool:
         """Whether nobody misses what pytest does around each single item."""
-        watchdog = float(self._session.config.getini("faulthandler_timeout") or 0)
-        own_loop = others_of(
-            self._session.config, self._ours, self._session.config.rootpath
-        ).own_loop
-        return not (own_loop or self._pytests_way or watchdog or self._session.worker)
+        watchdog = float(self._config.getini("faulthandler_timeout") or 0)
+        own_loop = others_of(self._config, self._ours, self._config.rootpath).own_loop
+        return not (own_loop or self._by_pytest or watchdog or self._is_worker)
 
     def _others_of(self, item: SampleItem) -> Others:
-        group = item.group
-        if group.others is None:
-            group.others = others_of(self._session.config, self._ours, item.path)
-        found: Others = group.others
+        template = item.group.template
+        if template.others is None:
+            template.others = others_of(self._config, self._ours, item.path)
+        found: Others = template.others
         return found
 
     def run_among_others(self, item: SampleItem, nextitem: pytest.Item | None) -> None:
@@ -151,12 +152,12 @@ class Runner:
         for protocol in others.protocols:
             if protocol(item=item, nextitem=nextitem) is not None:
                 return True
-        group = item.group
-        if group.hook is None:
-            group.hook = item.ihook
-        hook, nodeid, location = group.hook, item.nodeid, item.location
+        template = item.group.template
+        if template.hook is None:
+            template.hook = item.ihook
+        hook, nodeid, location = template.hook, item.nodeid, item.location
         hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
-        if self._pytests_way or item.obeyed:
+        if self._by_pytest or item.own_protocol:
             runtestprotocol(item, nextitem=nextitem)
         else:
             self._run_fast(item, nextitem, others, hook.pytest_runtest_logreport)
@@ -171,7 +172,9 @@ class Runner:
         log: Callable[..., Any],
     ) -> None:
         # The item's module, folders and session must be set up for its fixtures to last.
-        enters = item.parent not in item.session._setupstate.stack or item.group.values is None
+        enters = (
+            item.parent not in item.session._setupstate.stack or item.group.fixtures.values is None
+        )
         report = None
         if enters or others.attend:
             call = self._phase("setup", item, lambda: self._set_up(item, others, enters), enters)
@@ -189,12 +192,12 @@ class Runner:
             )
             log(report=_make_report(item, others, call))
         else:
-            log(report=_idle_teardown(item, report))
+            log(report=idle_teardown(item, report))
 
     def _phase(
         self, when: When, item: SampleItem, do: Callable[[], None], wholly: bool = False
     ) -> Phase:
-        return _phase(when, lambda: self._output.keep(item, when, do, wholly=wholly))
+        return run_phase(when, lambda: self._output.keep(item, when, do, wholly=wholly))
 
     def _set_up(self, item: SampleItem, others: Others, enters: bool) -> None:
         if "setup" in others.phases:
@@ -206,7 +209,7 @@ class Runner:
         item.outcome = None
         if "call" in others.phases:
             others.phases["call"](item=item)
-        item.outcome = item.ask(self._session)
+        item.outcome = item.ask(self._answering)
 
     def _tear_down(
         self, item: SampleItem, nextitem: pytest.Item | None, others: Others, leaves: bool
@@ -227,148 +230,41 @@ def _make_report(item: SampleItem, others: Others, call: Phase) -> pytest.TestRe
     return report
 
 
-class Phase(NamedTuple):
-    """What `pytest.CallInfo` tells of a phase, cheaper to make.
+def run_items(session: pytest.Session, runner: Runner) -> bool | None:
+    """Run a session's items, as `pytest_runtestloop` must; None leaves it to pytest.
 
-    Attributes:
-        start, stop: seconds since the epoch.
-        duration: seconds.
+    For each item, pytest's core wraps the run: warnings are caught, assertions get their helpers,
+    watchdogs are set. That costs as much as running a sample item, so a stretch of sample items is
+    run inside one such wrapping. What other plugins wrap an item in stays around each.
     """
-
-    when: When
-    excinfo: pytest.ExceptionInfo[BaseException] | None
-    start: float
-    stop: float
-    duration: float
-
-
-def _phase(when: When, do: Callable[[], None]) -> Phase:
-    excinfo = None
-    start, precise = time.time(), time.perf_counter()
-    try:
-        do()
-    except _INTERRUPTS:
-        raise
-    except BaseException:
-        excinfo = pytest.ExceptionInfo.from_current()
-    duration = time.perf_counter() - precise
-    return Phase(when, excinfo, start, start + duration, duration)
-
-
-_INTERRUPTS = (pytest.exit.Exception, KeyboardInterrupt)
-_NODEID = "_id" if hasattr(pytest.Item, "id") else "nodeid"
+    config = session.config
+    if not runner.may_run_stretches or config.option.collectonly:
+        return None
+    if session.testsfailed and not config.option.continue_on_collection_errors:
+        return None
+    items = [*session.items, None]
+    position = 0
+    while (item := items[position]) is not None:
+        if not _plain(item):
+            config.hook.pytest_runtest_protocol(item=item, nextitem=items[position + 1])
+            position += 1
+            _stop_if_asked(session)
+            continue
+        with catch_warnings_for_item(config, config.hook, "runtest", None):
+            while isinstance(item, SampleItem) and _plain(item):
+                runner.run_among_others(item, items[position + 1])
+                position += 1
+                _stop_if_asked(session)
+                item = items[position]
+    return True
 
 
-def report_of(item: SampleItem, call: Phase | pytest.CallInfo[None]) -> pytest.TestReport:
-    """The report of one phase of an item, with its outcome."""
-    excinfo = call.excinfo
-    times = (call.duration, call.start, call.stop)
-    if excinfo is None:
-        return _plain_report(item, call.when, times)
-    if isinstance(excinfo.value, FixtureFailed | NoAnswer):
-        report = _plain_report(item, call.when, times, "failed", _one_line_of(item, excinfo))
-    else:
-        report = pytest.TestReport.from_item_and_call(item, call)  # type: ignore[arg-type]
-    dress(report, item, call)
-    return report
+def _plain(item: pytest.Item) -> bool:
+    return isinstance(item, SampleItem) and not item.own_protocol
 
 
-def dress(report: pytest.TestReport, item: SampleItem, call: Phase | pytest.CallInfo[None]) -> None:
-    """Add the item's outcome to a report that was made of it."""
-    error = ""
-    if call.excinfo is not None:
-        value = call.excinfo.value
-        if isinstance(value, pytest.skip.Exception):
-            if item.outcome is None:  # a mark or a fixture skipped it, not the protocol
-                item.outcome = Outcome("skipped", detail=str(value) or "skipped")
-        elif not isinstance(value, MissedSample):
-            error = _words(value)
-            if not isinstance(value, FixtureFailed | NoAnswer):
-                error = f"{type(value).__name__}: {error}"
-    write_into(report, item, error)
-
-
-def _words(error: BaseException) -> str:
-    """What an error says, on one line.
-
-    The rest of a failed assert's lines is pytest's own working, that of our errors what to do.
-    """
-    if isinstance(error, AssertionError | CkptbenchError):
-        return str(error).partition("\n")[0] or type(error).__name__
-    return one_line(error)
-
-
-def _plain_report(
-    item: SampleItem,
-    when: Any,
-    times: tuple[float, float, float],
-    outcome: Any = "passed",
-    longrepr: Any = None,
-) -> pytest.TestReport:
-    """A report without a traceback: what nearly every item gets."""
-    found = item.outcome
-    if when == "call" and found is not None and outcome == "passed":
-        if found.status == "missed":
-            outcome, longrepr = "failed", f"missed: {found.detail}"
-        elif found.status == "skipped":
-            line = item.group.location[1] or 0
-            outcome, longrepr = "skipped", (str(item.path), line + 1, found.detail)
-    # Attribute by attribute, an object's attributes take half the memory of a dictionary.
-    report = pytest.TestReport.__new__(pytest.TestReport)
-    setattr(report, _NODEID, getattr(item, _NODEID))
-    report.location = item.location
-    report.keywords = item.group.keywords
-    report.outcome = outcome
-    report.longrepr = longrepr
-    report.when = when
-    report.user_properties = list(item.__dict__.get("user_properties", ()))
-    printed = item.__dict__.get("_report_sections", ())
-    report.sections = [(f"Captured {name} {phase}", text) for phase, name, text in printed]
-    report.duration, report.start, report.stop = times
-    if found is not None:
-        write_into(report, item, "")
-    return report
-
-
-def _idle_teardown(item: SampleItem, call: pytest.TestReport) -> pytest.TestReport:
-    """The report of a teardown in which nothing happened; it shares what the call's report has."""
-    report = pytest.TestReport.__new__(pytest.TestReport)
-    setattr(report, _NODEID, getattr(item, _NODEID))
-    report.location = call.location
-    report.keywords = call.keywords
-    report.outcome = "passed"
-    report.longrepr = None
-    report.when = "teardown"
-    report.user_properties = call.user_properties
-    report.sections = call.sections
-    report.duration, report.start, report.stop = 0.0, call.stop, call.stop
-    return report
-
-
-def _one_line_of(item: SampleItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-    if isinstance(excinfo.value, FixtureFailed):
-        return _first_traceback(item.group, excinfo.value, item)
-    return item.repr_failure(excinfo)
-
-
-def _first_traceback(group: Group, failed: FixtureFailed, item: SampleItem) -> Any:
-    """The cause of a failed fixture, once a group; one line for its other items."""
-    cause = group.failure
-    if group.failure_shown or cause is None:
-        return str(failed)
-    group.failure_shown = True
-    if isinstance(cause, CkptbenchError):  # the user's to mend: where we noticed tells nothing
-        told: Any = str(cause)
-    else:
-        style = item.config.getoption("tbstyle", "auto")
-        told = item._repr_failure_py(pytest.ExceptionInfo.from_exception(cause), style=style)
-    _forget_frames(cause)
-    return told
-
-
-def _forget_frames(error: BaseException) -> None:
-    """Drop the tracebacks of an error that has been told: their frames may hold half a model."""
-    told: BaseException | None = error
-    while told is not None and told.__traceback__ is not None:
-        told.__traceback__ = None
-        told = told.__cause__ or told.__context__
+def _stop_if_asked(session: pytest.Session) -> None:
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)

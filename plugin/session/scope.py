@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ..config.options import Options
-from ..gate.measured import Scope
+from ..gate.scope import Scope
 
 # pytest's own options that leave items out, by their destination.
 _SELECTING = {
@@ -55,7 +55,7 @@ def _limits(options: Options) -> Iterator[str]:
     if options.limit is not None:
         yield "--limit"
     plan = options.eval_config
-    if plan is not None and any(each.limit is not None for each in plan.settings):
+    if plan is not None and any(each.values.get("limit") for each in plan.settings):
         yield "limit in --eval-config"
 
 
@@ -63,6 +63,6 @@ def _chosen_metrics(options: Options) -> Mapping[str, str]:
     chosen: dict[str, str] = {}
     plan = options.eval_config
     for settings in plan.settings if plan is not None else ():
-        if settings.metrics is not None:
+        if "metrics" in settings.values:
             chosen |= dict.fromkeys(settings.names, "metrics in --eval-config")
     return {**chosen, **dict.fromkeys(options.k, "--k")}

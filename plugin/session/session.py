@@ -1,41 +1,40 @@
-"""The benchmarks of one pytest session: its options, its groups, its plan and its store."""
+"""The benchmarks of one pytest session, from its options to its result. One per process."""
 
 from __future__ import annotations
 
 import gc
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from logging import Handler
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import pytest
 
 from .._util.errors import CkptbenchError
+from ..api.benchmark import benchmarks_of
 from ..api.engine import Engine
-from ..config.optional_libraries import check_formats
+from ..checkpoints.param import CheckpointParam, checkpoint_params, named
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
-from ..results.outcome import Outcomes
-from ..results.store import FILE_NAME, PlannedItem, RunStore, earlier_runs
-from . import blocks as planning
-from .answering import Answering, Block
+from ..results.stored_run import PlannedItem
+from .answering import ANSWERING, Answering
+from .blocks import BLOCK_SIZE, cut, fair_size, step_of
 from .collection import Collected
-from .group import CheckpointParam, Group, checkpoint_params, named
+from .context import CONTEXT, RunContext
+from .group import Group, ReleaseCallbacks
 from .item import SampleItem
+from .make_items import Maker
 from .order import arranged
+from .repeat import ask_again
+from .run import Run, RunResult
 from .runner import Runner
-from .xdist import share_the_machine, tell_notes, worker_number
+from .terminal import Progress
+from .worker import send_notes, share_the_machine, worker_number
 
 if TYPE_CHECKING:
-    from ..analysis.conclusions import Conclusions
-    from ..checkpoints.expand import Known
     from ..gate.baseline import Baseline
-    from ..results.summary import CheckpointResult, Summary
 
 KEY = pytest.StashKey["BenchSession"]()
 
@@ -47,103 +46,103 @@ def session_of(config: pytest.Config) -> BenchSession:
 
 @dataclass(eq=False)
 class BenchSession:
-    """See the module.
+    """The life of a pytest session's benchmarks: options, collection, plan, answers, the end.
 
     Attributes:
-        worker: name of the pytest-xdist worker this process is; empty in the main process.
-        workers: how many workers the session has; 0 without pytest-xdist.
-        collected: the groups, and what is said of them.
-        outcomes: what the items came to so far.
-        summary: what the run came to, once it is over.
-        conclusions: what its checkpoints say together; None for a single one.
-        reports: the files of its report.
-        failure: why its files could not be written; empty when they were.
-        baseline: what it is compared with.
-        hooks: the plugin with our own hooks; around an item they are called directly.
-        amend: makes a checkpoint's result what other code says of its answers; set by that code.
-        official: by checkpoint, what lm-eval makes of its answers to lm-eval's tasks.
+        ours: the plugin with our own hooks; around an item they are called directly.
+        run: what the session's processes share.
+        collected: the groups.
+        baseline: what the run is compared with.
+        pytest_session: None until it starts.
+        runner: runs the items; None until the plan is made, and when there are none to run.
         refused: whether an option does not fit what was collected.
+        result: of the run, once it is over.
     """
 
     config: pytest.Config
-    options: Options
+    ours: object
+    run: Run
     collected: Collected
-    worker: str = ""
-    workers: int = 0
-    checkpoints: tuple[CheckpointParam, ...] = ()
-    outcomes: Outcomes = field(default_factory=Outcomes)
-    summary: Summary | None = None
-    conclusions: Conclusions | None = None
-    reports: tuple[Path, ...] = ()
-    failure: str = ""
-    notes: tuple[str, ...] = ()
     baseline: Baseline | None = None
-    started: float = field(default_factory=time.time)
-    pytest_session: Any = None
+    pytest_session: pytest.Session | None = None
     runner: Runner | None = None
-    hooks: Any = None
-    amend: Callable[[CheckpointResult], CheckpointResult] | None = None
-    official: dict[str, dict[str, Any]] = field(default_factory=dict)
     refused: bool = False
-    token: str = field(default_factory=lambda: uuid4().hex)
+    result: RunResult = field(default_factory=RunResult)
     _answering: Answering | None = None
-    _store: RunStore | None = None
-    _log: Handler | None = None
-    _asked_again: set[int] = field(default_factory=set)
+    _repeated: set[int] = field(default_factory=set)
 
     @classmethod
     def begin(
-        cls,
-        config: pytest.Config,
-        options: Options,
-        workerinput: Mapping[str, Any],
-        hooks: Any = None,
+        cls, config: pytest.Config, ours: object, options: Options, workerinput: Mapping[str, Any]
     ) -> BenchSession:
         """Start a session, as the main process or as a worker of it.
 
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
-        bench = cls(
-            config,
+        run = Run(
             options,
-            Collected(config, options),
+            config.invocation_params.dir / options.results_dir / options.run_id,
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
             checkpoints=_checkpoints(options, workerinput),
-            hooks=hooks,
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
-        if options.report and not workerinput:
-            check_formats(options.report)
-        if options.baseline is not None and not workerinput:
-            bench._read_baseline(config.invocation_params.dir / options.baseline)
+        bench = cls(config, ours, run, Collected(config, options))
+        config.stash[CONTEXT] = RunContext(run)
+        if not workerinput:
+            if options.report:
+                from ..reports.write import check_formats
+
+                check_formats(options.report)
+            if options.baseline is not None:
+                bench._read_baseline(config.invocation_params.dir / options.baseline)
         return bench
 
-    def find_checkpoints(self, known: Known) -> None:
+    @property
+    def options(self) -> Options:
+        """The session's options."""
+        return self.run.options
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointParam, ...]:
+        """The session's checkpoints, in the order in which they are asked."""
+        return self.run.checkpoints
+
+    def find_checkpoints(self) -> None:
         """Match the patterns among the checkpoints; workers are told what was found.
 
-        Whoever loads checkpoints calls this, as only they know what one is. Without them, what
-        was given stands as it is.
-
         Raises:
-            CkptbenchError: see `sweep.expand.expand` and `sweep.unquoted.refuse_unquoted`.
+            CkptbenchError: see `checkpoints.expand` and `checkpoints.errors`.
         """
+        from ..checkpoints.errors import refuse_unquoted
         from ..checkpoints.expand import expand
-        from ..checkpoints.unquoted import refuse_unquoted
 
-        if self.worker:
-            return
         options = self.options
+        if self.run.worker or not options.checkpoint:
+            return
+        resolver = self.collected.resolver
+        if resolver is None:
+            return
         expansion = expand(
-            [known.spelled(spec) for spec in options.checkpoint],
-            known,
+            [resolver.spelled(spec) for spec in options.checkpoint],
+            resolver,
             pattern=options.checkpoint_pattern,
             from_step=options.from_step,
         )
-        refuse_unquoted(self.config.args, expansion.found, known)
-        self.checkpoints = named(expansion.found)
-        self.notes += expansion.notes
+        refuse_unquoted(self.config.args, expansion.found, resolver.is_checkpoint)
+        self.run.checkpoints = named(expansion.found)
+        self.run.notes += expansion.notes
+
+    def check_checkpoints(self) -> None:
+        """Refuse what is no checkpoint before anything is loaded.
+
+        Raises:
+            CkptbenchError: naming the first.
+        """
+        resolver = self.collected.resolver
+        if resolver is not None and (self.checkpoints or not self.options.is_dry):
+            resolver.check([each.spec for each in self.checkpoints])
 
     def _read_baseline(self, path: Path) -> None:
         from ..readers.baseline import load
@@ -161,23 +160,9 @@ class BenchSession:
             self.baseline = load(path)
         except CkptbenchError as error:
             # It is about to be replaced, which may be the very remedy.
-            self.notes += (
-                f"nothing was compared with the old baseline: {error.where}: {error.what}",
+            self.run.notes.append(
+                f"nothing was compared with the old baseline: {error.where}: {error.what}"
             )
-
-    @property
-    def run_folder(self) -> Path:
-        """`results/<run-id>`, below pytest's invocation directory unless absolute."""
-        return self.config.invocation_params.dir / self.options.results_dir / self.options.run_id
-
-    @property
-    def started_iso(self) -> str:
-        return datetime.fromtimestamp(self.started).astimezone().isoformat(timespec="seconds")
-
-    @property
-    def asks(self) -> bool:
-        """Whether the session, in this process or its workers, planned to ask anything."""
-        return (self.run_folder / FILE_NAME).exists() and self.store.token() == self.token
 
     # Collecting
 
@@ -197,17 +182,18 @@ class BenchSession:
         Raises:
             CkptbenchError: naming the option and the nearest known name.
         """
+        notes = self.run.notes
         if self.options.eval_config is not None:
-            self.notes += self.options.eval_config.notes
+            notes += self.options.eval_config.notes
         if self.options.not_in_data_dir:
             missing = ", ".join(self.options.not_in_data_dir)
-            self.notes += (f"--data-dir {self.options.data_dir} holds no data of {missing}",)
-        self.notes += tuple(dict.fromkeys(self.collected.stand_ins))
+            notes.append(f"--data-dir {self.options.data_dir} holds no data of {missing}")
+        notes += dict.fromkeys(self.collected.stand_ins)
         self.collected.check()
 
     def note_unasked(self) -> None:
         """Tell which checkpoints cannot answer what."""
-        self.notes += self.collected.unasked_notes(len(self.checkpoints))
+        self.run.notes += self.collected.unasked_notes(len(self.checkpoints))
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Put items in running order; see `arrangement`."""
@@ -221,52 +207,71 @@ class BenchSession:
             priorities=self.options.eval_config is not None,
         )
 
+    def make_items(
+        self, collector: pytest.Module, name: str, function: object
+    ) -> list[pytest.Item]:
+        """The items of a benchmark function.
+
+        Raises:
+            CkptbenchError: its dataset or the function itself cannot be used.
+        """
+        maker = Maker(
+            self.options,
+            self.collected,
+            self.checkpoints,
+            self.run.notes,
+            ReleaseCallbacks(before=self._repeat, unload=self._unload),
+        )
+        return [
+            item
+            for benchmark in benchmarks_of(function, self.options)
+            for item in maker.items(collector, name, function, benchmark)
+        ]
+
     def make_plan(self, items: list[pytest.Item]) -> None:
-        """Cut the final items into blocks, and keep the plan in the store."""
+        """Cut the final items into blocks, and keep the plan in the store.
+
+        Raises:
+            CkptbenchError: no benchmark asks what the checkpoint answers, an option does not fit,
+                or the store cannot be written.
+        """
         self.note_unasked()
-        groups: list[int | None] = []
-        n = 0
+        run, planned = self.run, []
         for position, item in enumerate(items):
             if isinstance(item, SampleItem):
                 item.position = position
-                n += 1
-            groups.append(item.group.index if isinstance(item, SampleItem) else None)
-        if not n:
-            if self.collected.all_unasked and not self.outcomes.others_failed:
+                planned.append(item)
+        if not planned:
+            if self.collected.all_unasked and not run.outcomes.others_failed:
                 raise CkptbenchError(
                     "no benchmark asks what the checkpoint answers",
                     where="--checkpoint",
-                    remedy="; ".join(dict.fromkeys(self.notes)),
+                    remedy="; ".join(dict.fromkeys(run.notes)),
                 )
             return
-        if self.worker:
-            share_the_machine(self.worker, self.workers)
+        if run.worker:
+            share_the_machine(run.worker, run.workers)
         # The items live as long as the session: the collector need not walk them again and again.
         gc.freeze()
-        size = planning.fair_size(n, self.workers) if self.workers else planning.BLOCK_SIZE
-        plan = planning.cut(groups, size)
-        if self.worker in ("", "gw0"):
-            self._keep_plan(items)
-        if not self.worker:
+        size = fair_size(len(planned), run.workers) if run.workers else BLOCK_SIZE
+        plan = cut((i.group.index if isinstance(i, SampleItem) else None for i in items), size)
+        if run.worker in ("", "gw0"):
+            self._keep_plan(planned)
+        if not run.worker:
             self.check_baseline()
             check_tracking(self.options.mlflow)
-        runlog.LOG.info("%s items to ask, in %s blocks", f"{n:,}", f"{len(plan.blocks):,}")
-        self.runner = Runner(self)
-        self._answering = Answering(
+        runlog.LOG.info(
+            "%s items to ask, in %s blocks", f"{len(planned):,}", f"{len(plan.blocks):,}"
+        )
+        self._answering = self.config.stash[ANSWERING] = Answering(
             items,
             plan,
-            self.store,
+            run.store,
             reuse=not self.options.no_resume,
-            progress=self._say_progress,
-            step=self._step,
+            progress=Progress(self.config, quiet=bool(run.worker)),
+            step=partial(step_of, worker_number(run.worker), run.workers),
         )
-
-    def _step(self, number: int) -> int:
-        """How far ahead the next block of this process lies; 0 for a block of another worker's."""
-        if not self.workers:
-            return 1
-        home = planning.home_of(worker_number(self.worker), self.workers)
-        return self.workers if planning.home_of(number, self.workers) == home else 0
+        self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
 
     def check_baseline(self) -> None:
         """Refuse names of metrics that no benchmark has, before anything is asked.
@@ -276,18 +281,18 @@ class BenchSession:
         """
         from ..gate.names import MetricNames
 
-        known = MetricNames.of(self.store.groups())
+        groups = self.run.store.groups()
+        known = MetricNames.of({g.benchmark: g.reducer for g in groups if g.primary})
         known.check_options(self.config, self.options)
         if self.baseline is not None and not self.options.update_baseline:
             known.check_numbers(self.baseline, str(self.options.baseline))
 
-    def _keep_plan(self, items: list[pytest.Item]) -> None:
-        planned = [item for item in items if isinstance(item, SampleItem)]
+    def _keep_plan(self, planned: list[SampleItem]) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}
-        self.store.write_plan(
-            self.token,
-            list(dict.fromkeys(self.notes)),
-            [group.facts(first.get(group.index)) for group in self.groups],
+        self.run.store.write_plan(
+            self.run.token,
+            list(dict.fromkeys(self.run.notes)),
+            [group.metadata(first.get(group.index)) for group in self.groups],
             (
                 PlannedItem(
                     i.position,
@@ -303,97 +308,56 @@ class BenchSession:
             {i.sample.hash: i.sample.fields for i in planned}.items(),
         )
 
-    # Answering
+    # While the items run
 
-    @property
-    def store(self) -> RunStore:
-        """The run's store, opened when it is first needed."""
-        if self._store is None:
-            folder = self.run_folder
-            earlier = () if self.options.no_resume else earlier_runs(folder.parent, folder.name)
-            self._store = RunStore(folder, earlier=earlier)
-            self._log = runlog.begin(folder, self.worker)
-        return self._store
-
-    @property
-    def answering(self) -> Answering:
-        """What gives items their responses, once the plan is made."""
-        if self._answering is None:
-            raise CkptbenchError("no plan was made", remedy="is collection finished?")
-        return self._answering
-
-    def _say_progress(self, block: Block) -> None:
-        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is None or self.worker or reporter.verbosity < 0:
-            return
-        waited = time.monotonic() - block.started if block.started else 0.0
-        if waited >= self._next_word_s:
-            self._next_word_s = max(10.0, 2 * waited)
-            total = len(block.items)
-            reporter.ensure_newline()
-            reporter.write_line(
-                f"{block.group.title}: {block.answered:,} of {total:,} answered, {waited:.0f} s"
-            )
-
-    _next_word_s: float = 5.0
-
-    def unload(self, engine: Engine) -> None:
-        """Hold nothing of an engine that is being torn down."""
+    def _unload(self, engine: Engine) -> None:
+        """Keep nothing of an engine that is being torn down."""
         if self._answering is not None:
             self._answering.unload(engine)
 
-    def ask_again(self, group: Group) -> None:
+    def _repeat(self, group: Group) -> None:
         """Ask some samples of a group that has reported again, once, for `--noise-floor`."""
-        number = self.options.noise_floor
-        if number is None or self._answering is None or group.index in self._asked_again:
+        if self._answering is None or group.index in self._repeated:
             return
-        from .repeat import ask_again
-
-        self._asked_again.add(group.index)
-        ask_again(self, group, number)
+        assert self.pytest_session is not None
+        self._repeated.add(group.index)
+        ask_again(group, self.pytest_session, self.options, self._answering, self.run.store)
 
     # The end
 
-    def finish(self, exit_status: int, others_failed: bool) -> int:
+    def finish(self, exit_status: int) -> int:
         """Stop answering; in the main process, conclude the run.
 
         Returns:
             What pytest should exit with.
         """
+        run = self.run
         if self._answering is not None:
             self._answering.close()
             self._answering = None
-        if self.worker:
-            tell_notes(self.config, self.notes)
-        stopped_before = exit_status > 1 and not self.outcomes.by_nodeid
-        if self.worker or stopped_before or not self.asks:
+        if run.worker:
+            send_notes(self.config, run.notes)
+        stopped_before = exit_status > 1 and not run.outcomes.by_nodeid
+        if run.worker or stopped_before or not run.planned:
             return exit_status
-        from .finish import conclude_session
+        from .finish import conclude_run
 
         try:
-            self.summary = conclude_session(self, exit_status, others_failed)
+            self.result = conclude_run(run, self.config, self.baseline, exit_status)
         except CkptbenchError as error:
-            self.failure = str(error)
+            self.result = RunResult(failure=str(error))
             runlog.LOG.error("the run's files: %s", error)
             return exit_status if exit_status > 1 else 1
         from ..reports.conclusion import conclude
 
-        runlog.LOG.info("%s", conclude(self.summary).text)
-        return self.summary.exit_status
-
-    def close(self) -> None:
-        """Close the store and the log."""
-        if self._log is not None:
-            runlog.end(self._log)
-            self._log = None
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+        assert self.result.summary is not None
+        runlog.LOG.info("%s", conclude(self.result.summary).text)
+        return self.result.summary.exit_status
 
 
 def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[CheckpointParam, ...]:
     """Those that the main process found, in a worker; otherwise what was given."""
-    told = workerinput.get("ckptbench_checkpoints")
-    if told is not None:
-        return tuple(CheckpointParam(**fields) for fields in told)
+    found = workerinput.get("ckptbench_checkpoints")
+    if found is not None:
+        return tuple(CheckpointParam(**fields) for fields in found)
     return checkpoint_params(options.checkpoint)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
-from ..config.effective import check_wanted
-from ..config.eval_config import SHIPPED, EvalPlan
+from ..config.eval_config import SHIPPED, EvalPlan, check_wanted
 
 if TYPE_CHECKING:
     from .group import Group

@@ -8,69 +8,24 @@ scheduler: the outcomes are the same, some samples may be answered twice. They a
 from __future__ import annotations
 
 import contextlib
-import os
 from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .._util.errors import CkptbenchError
 from . import blocks as planning
+from .run import Run
+from .worker import NOTES, REFUSAL, worker_number
 
 if TYPE_CHECKING:
     from .session import BenchSession
 
 # A worker holds its last item back until it knows what comes next.
 _KEEP_AHEAD = 2
-_REFUSAL = "ckptbench_refusal"
-_NOTES = "ckptbench_notes"
-
-
-def visible_gpus() -> list[str]:
-    """Names of the GPUs that CUDA would use, found without loading it."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if chosen is not None:
-        return [name for name in chosen.split(",") if name.strip() not in ("", "-1")]
-    try:
-        cards = list(Path("/proc/driver/nvidia/gpus").iterdir())
-    except OSError:  # as in some containers, which show the devices all the same
-        cards = [path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdecimal()]
-    return [str(i) for i in range(len(cards))]
-
-
-def worker_number(worker: str) -> int:
-    """3 for `gw3`."""
-    digits = worker.removeprefix("gw")
-    return int(digits) if digits.isdecimal() else 0
-
-
-def share_the_machine(worker: str, workers: int) -> None:
-    """Give a worker its GPU and its share of the cores, before torch is loaded."""
-    gpus = visible_gpus()
-    if gpus:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[worker_number(worker) % len(gpus)]
-    if "OMP_NUM_THREADS" not in os.environ:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        os.environ["OMP_NUM_THREADS"] = str(max(1, cores // max(1, workers)))
-
-
-def tell_refusal(session: pytest.Session, message: str) -> None:
-    """Tell the main process why this worker will run nothing."""
-    session.items.clear()
-    report = pytest.CollectReport("ckptbench", "failed", longrepr=message, result=[])
-    setattr(report, _REFUSAL, message)
-    session.config.hook.pytest_collectreport(report=report)
-
-
-def tell_notes(config: pytest.Config, notes: Sequence[str]) -> None:
-    """Hand a worker's notes over when it ends."""
-    output = getattr(config, "workeroutput", None)
-    if output is not None:
-        output[_NOTES] = list(notes)
 
 
 class Controller:
@@ -82,39 +37,41 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker which run it is part of."""
-        node.workerinput["ckptbench_run_id"] = self._bench.options.run_id
-        node.workerinput["ckptbench_token"] = self._bench.token
+        """Send a worker the run that it is part of."""
+        node.workerinput["ckptbench_run_id"] = self._bench.run.options.run_id
+        node.workerinput["ckptbench_token"] = self._bench.run.token
         node.workerinput["ckptbench_checkpoints"] = [asdict(c) for c in self._bench.checkpoints]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take what a worker found worth telling while it ran."""
-        told = getattr(node, "workeroutput", {}).get(_NOTES, ())
-        self._bench.notes = tuple(dict.fromkeys([*self._bench.notes, *told]))
+        """Add a worker's notes."""
+        self._bench.run.notes += getattr(node, "workeroutput", {}).get(NOTES, ())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """End the session when a worker found that it cannot begin."""
-        if message := getattr(report, _REFUSAL, ""):
+        if message := getattr(report, REFUSAL, ""):
             raise pytest.UsageError(message)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         """Add the scores and verdicts to a pytest-json-report file."""
-        if self._bench.summary is not None:
-            from ..reports.json_report import json_report_part
+        summary = self._bench.result.summary
+        if summary is not None:
+            from ..results.as_json import summary_as_json
 
-            json_report["ckptbench"] = json_report_part(self._bench.summary)
+            json_report["ckptbench"] = summary_as_json(summary)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Refuse a baseline of another protocol, as soon as a worker has kept the plan."""
-        if self._checked or not self._bench.asks:
+        """Refuse what the plan shows to be wrong, as soon as a worker has kept it."""
+        if self._checked or not self._bench.run.planned:
             return
         self._checked = True
         try:
             self._bench.check_baseline()
+            if any(group.own_checkpoint for group in self._bench.run.store.groups()):
+                self._bench.check_checkpoints()
         except CkptbenchError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -123,7 +80,7 @@ class Controller:
         """Serve whole blocks in the mode `load`."""
         if config.getoption("dist") != "load":
             return None
-        return LateScheduler(self._bench, config, log)
+        return LateScheduler(self._bench.run, config, log)
 
 
 class LateScheduler:
@@ -133,10 +90,10 @@ class LateScheduler:
     must run as if we were not there.
     """
 
-    def __init__(self, bench: BenchSession, config: pytest.Config, log: Any) -> None:
+    def __init__(self, run: Run, config: pytest.Config, log: Any) -> None:
         from xdist.scheduler import LoadScheduling
 
-        self._bench = bench
+        self._run = run
         self._scheduler: Any = LoadScheduling(config, log)
         self._chosen = False
 
@@ -147,9 +104,9 @@ class LateScheduler:
         """Begin to hand out tests, or go on with a worker that replaces another."""
         if not self._chosen:
             self._chosen = True
-            if self._bench.asks:
+            if self._run.planned:
                 xdists = self._scheduler
-                self._scheduler = BlockScheduler(self._bench, xdists.config, xdists.numnodes)
+                self._scheduler = BlockScheduler(self._run, xdists.config, xdists.numnodes)
                 for node in xdists.nodes:
                     self._scheduler.add_node(node)
                     if node in xdists.node2collection:
@@ -166,8 +123,8 @@ class BlockScheduler:
     See xdist's `Scheduling` for the contract.
     """
 
-    def __init__(self, bench: BenchSession, config: pytest.Config, n_nodes: int) -> None:
-        self._bench = bench
+    def __init__(self, run: Run, config: pytest.Config, n_nodes: int) -> None:
+        self._run = run
         self.config = config  # where other plugins look for it
         self._n_nodes = n_nodes
         self._collections: dict[Any, list[str]] = {}
@@ -242,7 +199,7 @@ class BlockScheduler:
             self._feed(node)
 
     def _fill_queues(self, collection: Sequence[str]) -> None:
-        group_of = dict(self._bench.store.group_of_positions())
+        group_of = dict(self._run.store.group_of_positions())
         groups = [group_of.get(position) for position in range(len(collection))]
         plan = planning.cut(groups, planning.fair_size(len(group_of), self._n_nodes))
         self._block_of = plan.block_of
@@ -274,7 +231,7 @@ class BlockScheduler:
         if self._block_of[block[0]] >= 0:
             # Its own worker may answer it too, if that cannot be told: no more than that is lost.
             with contextlib.suppress(CkptbenchError):
-                self._bench.store.note_taken(block[0])
+                self._run.store.note_taken(block[0])
         return block
 
     def _feed(self, node: Any) -> None:

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import csv
 import shutil
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from ..reports.run_files import benchmark_names
 from ..results.layout import safe_name
 from ..results.summary import CheckpointResult, Summary
 
 FIRST_SAMPLES = 20
 _REPORTS = ("report.*", "*.svg", "*.png")
-_COLUMNS = (
-    "checkpoint",
-    "step",
-    "protocol",
-    "metric",
-    "value",
-    "standard_error",
-    "low",
-    "high",
-    "n",
-    "verdict",
-)
 
 
 def gather_session(folder: Path, summary: Summary, steps: dict[str, int], into: Path) -> None:
     """Copy what belongs to the whole session: summary, reports, plots; make a CSV a benchmark."""
-    shutil.copy2(folder / "summary.json", into)
-    for pattern in _REPORTS:
-        for path in sorted(folder.glob(pattern)):
-            if path.is_file():
-                shutil.copy2(path, into)
+    for pattern in ("summary.json", *_REPORTS):
+        for path in filter(Path.is_file, folder.glob(pattern)):
+            shutil.copy2(path, into)
     if (folder / "plots").is_dir():
         shutil.copytree(folder / "plots", into / "plots", dirs_exist_ok=True)
-    for benchmark in benchmark_names(summary):
-        _write_scores(summary, benchmark, steps, into / f"{safe_name(benchmark)}.csv")
+    for benchmark in dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names):
+        path = into / f"{safe_name(benchmark)}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(_scores(summary, benchmark, steps))
 
 
 def gather_checkpoint(folder: Path, checkpoint: CheckpointResult, into: Path) -> None:
@@ -51,26 +40,19 @@ def gather_checkpoint(folder: Path, checkpoint: CheckpointResult, into: Path) ->
             part.writelines(islice(whole, FIRST_SAMPLES))
 
 
-def _write_scores(summary: Summary, benchmark: str, steps: dict[str, int], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(_COLUMNS)
-        for checkpoint in summary.checkpoints:
-            for bench in checkpoint.benchmarks:
-                if bench.benchmark != benchmark:
-                    continue
-                verdicts = {verdict.metric: verdict.word for verdict in bench.verdicts}
-                for score in bench.scores:
-                    rows.writerow(
-                        [
-                            checkpoint.name,
-                            steps[checkpoint.name],
-                            bench.protocol,
-                            score.metric,
-                            score.value,
-                            score.standard_error,
-                            *(score.interval or (None, None)),
-                            score.n,
-                            verdicts.get(score.metric, ""),
-                        ]
-                    )
+def _scores(summary: Summary, benchmark: str, steps: dict[str, int]) -> Iterator[list[Any]]:
+    """The rows of a benchmark's CSV, the header first."""
+    yield [
+        *("checkpoint", "step", "protocol", "metric"),
+        *("value", "standard_error", "low", "high", "n", "verdict"),
+    ]
+    for checkpoint in summary.checkpoints:
+        for result in checkpoint.benchmarks:
+            if result.benchmark != benchmark:
+                continue
+            verdicts = {verdict.metric: verdict.word for verdict in result.verdicts}
+            for score in result.scores:
+                low, high = score.interval or (None, None)
+                about = [checkpoint.name, steps[checkpoint.name], result.protocol, score.metric]
+                figures = [score.value, score.standard_error, low, high, score.n]
+                yield [*about, *figures, verdicts.get(score.metric, "")]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,23 +19,32 @@ from .._util.errors import CkptbenchError
 from ..config.tracking_uri import Address, address_of, require_client
 from ..readers.run import read_summary
 from .artifacts import gather_checkpoint, gather_session
-from .client_environment import client_environment
-from .names import cut
-from .record import CHECKPOINT, RUN_ID, Record, SessionRecord, record_of, steps_of
+from .record import CHECKPOINT, RUN_ID, Record, SessionRecord, cut, record_of, steps_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 EXPERIMENT = "ckptbench"
-_POINTS_AT_ONCE = 500  # the server takes at most 1,000
-_TEXTS_AT_ONCE = 100
-# A transport's message is a chain of nested objects: the innermost one says what happened.
+_AT_ONCE = {"tags": 100, "params": 100, "metrics": 500}  # the server takes at most 1,000 metrics
+# A transport's message is a chain of nested objects: the innermost one is the cause.
 _CAUSE = re.compile(r"Caused by \w+\([\"'](?:HTTPS?Connection(?:Pool)?\([^)]*\): )?(.*?)[\"']\)")
+
+# MLflow's own defaults try a silent server for many minutes. What a user has set stays.
+_DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+# A server that has answered may take its time over a report of many megabytes.
+_ONCE_ANSWERED = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A run that MLflow now holds.
+    """A run that MLflow now has.
 
     Attributes:
         server: its address, without a login.
@@ -59,7 +68,7 @@ def track(folder: Path, uri: str) -> Tracked:
     """Send a run's folder; sending it again updates what is there.
 
     The experiment is `ckptbench`, or MLFLOW_EXPERIMENT_NAME. A silent server is given up after
-    about ten seconds, unless MLflow's own variables say otherwise.
+    about ten seconds, unless MLflow's own variables are set.
 
     Args:
         folder: `results/<run-id>`.
@@ -78,25 +87,53 @@ def track(folder: Path, uri: str) -> Tracked:
         tempfile.TemporaryDirectory(prefix="ckptbench-") as made,
     ):
         # The parent's files lie in one folder, each child's in another.
-        places = [Path(made) / str(number) for number in range(1 + len(summary.checkpoints))]
-        for place in places:
-            place.mkdir()
-        gather_session(folder, summary, steps_of(summary), places[0])
-        for checkpoint, place in zip(summary.checkpoints, places[1:], strict=True):
-            gather_checkpoint(folder, checkpoint, place)
+        folders = [Path(made) / str(number) for number in range(1 + len(summary.checkpoints))]
+        for each in folders:
+            each.mkdir()
+        gather_session(folder, summary, steps_of(summary), folders[0])
+        for checkpoint, own in zip(summary.checkpoints, folders[1:], strict=True):
+            gather_checkpoint(folder, checkpoint, own)
         try:
-            return _send(address, session, places, answered)
+            return _send(address, session, folders, answered)
         except Exception as error:  # the client raises what its transport raises
             raise _failed(folder, address, error) from None
 
 
 def track_or_say(folder: Path, uri: str) -> str:
-    """`track`, as one sentence for the run's summary: where it is, or why not and what to do."""
+    """`track`, as one sentence: where the run is, or why it is not there and what to do."""
     try:
         return str(track(folder, uri))
     except CkptbenchError as error:
         where = f"{error.where}: " if error.where else ""
         return f"MLflow: not tracked, {where}{error.what}; {error.remedy}"
+
+
+@contextmanager
+def client_environment(uri: str, login: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+    """Set the variables that configure MLflow's client; restore the environment afterwards.
+
+    Args:
+        uri: of the server, for the parts of the client that only read the variable.
+        login: variables that hold the login.
+
+    Yields:
+        A function to be called when the server has answered for the first time.
+    """
+    before = dict(os.environ)
+
+    def set_unless_given(defaults: Mapping[str, str]) -> None:
+        os.environ.update({name: v for name, v in defaults.items() if name not in before})
+
+    set_unless_given(_DEFAULTS)
+    os.environ.update({**login, "MLFLOW_TRACKING_URI": uri})
+    try:
+        yield lambda: set_unless_given(_ONCE_ANSWERED)
+    finally:
+        for name in {*_DEFAULTS, *login, "MLFLOW_TRACKING_URI"}:
+            if name in before:
+                os.environ[name] = before[name]
+            else:
+                os.environ.pop(name, None)
 
 
 def _failed(folder: Path, address: Address, error: Exception) -> CkptbenchError:
@@ -105,23 +142,16 @@ def _failed(folder: Path, address: Address, error: Exception) -> CkptbenchError:
     reason = cut(cause[1] if cause else " ".join(text.split()), 300)
     # The login is nobody's to print, so the command that needs it leaves the URI open.
     uri = "URI" if address.secret else address.shown
+    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return CkptbenchError(
         f"the run was not sent: {reason}",
         where=address.shown,
-        remedy=f"everything is on disk: `ckptbench mlflow {_from_here(folder)} --uri {uri}` "
-        "sends it later",
+        remedy=f"everything is on disk: `ckptbench mlflow {shown} --uri {uri}` sends it later",
     )
 
 
-def _from_here(folder: Path) -> Path:
-    try:
-        return folder.relative_to(Path.cwd())
-    except ValueError:
-        return folder
-
-
 def _send(
-    address: Address, session: SessionRecord, places: list[Path], answered: Callable[[], None]
+    address: Address, session: SessionRecord, folders: list[Path], answered: Callable[[], None]
 ) -> Tracked:
     from mlflow import MlflowClient
 
@@ -132,16 +162,16 @@ def _send(
     number = known.experiment_id if known else client.create_experiment(experiment)
     sender = _Sender(client, number, session)
     how = sender.prepare()
-    parent = sender.send(session.parent, places[0], {})
-    for child, place in zip(session.children, places[1:], strict=True):
-        sender.send(child, place, {"mlflow.parentRunId": parent})
+    parent = sender.send(session.parent, folders[0], {})
+    for child, own in zip(session.children, folders[1:], strict=True):
+        sender.send(child, own, {"mlflow.parentRunId": parent})
     url = f"{address.shown.rstrip('/')}/#/experiments/{number}/runs/{parent}"
     at_server = address.uri.startswith("http")
     return Tracked(address.shown, experiment, parent, how, url if at_server else "")
 
 
 class _Sender:
-    """One session on its way into one experiment."""
+    """Sends one session into one experiment."""
 
     def __init__(self, client: MlflowClient, experiment: str, session: SessionRecord) -> None:
         self._client = client
@@ -150,20 +180,16 @@ class _Sender:
         self._found: dict[str, Any] = {}  # runs of this session, by the checkpoint's name
 
     def prepare(self) -> str:
-        """Find what is there; put it in the trash where it says other things than the session."""
-        wanted = self._session.parent.tags[RUN_ID]
-        quoted = wanted.replace('"', '\\"')
+        """Find the session's runs; delete them where their values are not the session's."""
+        quoted = self._session.parent.tags[RUN_ID].replace('"', '\\"')
         there = self._client.search_runs(
             [self._experiment], f'tags.`{RUN_ID}` = "{quoted}"', max_results=5000
         )
         self._found = {run.data.tags.get(CHECKPOINT, ""): run for run in there}
         if not there:
             return "sent"
-        records = {"": self._session.parent, **{c.name: c for c in self._session.children}}
-        if all(
-            name in records and self._agrees(run, records[name])
-            for name, run in self._found.items()
-        ):
+        records = {"": self._session.parent} | {c.name: c for c in self._session.children}
+        if all(n in records and self._agrees(r, records[n]) for n, r in self._found.items()):
             return "updated"
         for run in there:
             self._client.delete_run(run.info.run_id)
@@ -171,7 +197,7 @@ class _Sender:
         return "sent anew"
 
     def _agrees(self, run: Any, record: Record) -> bool:
-        """Whether nothing that is there would have to be changed."""
+        """Whether nothing that MLflow has of the run would have to be changed."""
         if any(record.params.get(name) != value for name, value in run.data.params.items()):
             return False
         return all(record.points.get(point) == value for point, value in self._points(run).items())
@@ -196,32 +222,22 @@ class _Sender:
                 run_name=record.name,
                 tags=dict(tags),
             )
-        params = [
-            Param(name, value)
-            for name, value in record.params.items()
-            if name not in run.data.params
-        ]
-        texts = [RunTag(name, value) for name, value in {**record.tags, **tags}.items()]
-        points = [
-            Metric(name, value, self._session.ended_ms, step)
-            for (name, step), value in record.points.items()
-            if (name, step) not in there
-        ]
-        number: str = run.info.run_id
+        ended_ms, number = self._session.ended_ms, run.info.run_id
         # The tags first: what they name is found again when the rest does not arrive.
-        for part in _parts(texts, _TEXTS_AT_ONCE):
-            self._client.log_batch(number, tags=part)
-        for part in _parts(params, _TEXTS_AT_ONCE):
-            self._client.log_batch(number, params=part)
-        for part in _parts(points, _POINTS_AT_ONCE):
-            self._client.log_batch(number, metrics=part)
+        batches: dict[str, list[Any]] = {
+            "tags": [RunTag(name, text) for name, text in {**record.tags, **tags}.items()],
+            "params": [Param(*p) for p in record.params.items() if p[0] not in run.data.params],
+            "metrics": [
+                Metric(name, value, ended_ms, step)
+                for (name, step), value in record.points.items()
+                if (name, step) not in there
+            ],
+        }
+        for kind, values in batches.items():
+            for start in range(0, len(values), _AT_ONCE[kind]):
+                part = values[start : start + _AT_ONCE[kind]]
+                self._client.log_batch(number, **{kind: part})  # type: ignore[arg-type]
         if any(files.iterdir()):
             self._client.log_artifacts(number, str(files))
-        status = "FINISHED" if record.complete else "FAILED"
-        self._client.set_terminated(number, status, self._session.ended_ms)
-        return number
-
-
-def _parts(values: list[Any], size: int) -> list[list[Any]]:
-    rest = iter(values)
-    return list(iter(lambda: list(islice(rest, size)), []))
+        self._client.set_terminated(number, "FINISHED" if record.complete else "FAILED", ended_ms)
+        return str(number)

@@ -1,8 +1,13 @@
-"""What of a run is sent to MLflow, as plain values: one record a session, one a checkpoint."""
+"""What of a run is sent to MLflow, as plain values: one record a session, one a checkpoint.
+
+MLflow takes letters, digits, `_`, `-`, `.`, space and `/` in the names of metrics, params and
+tags. `real@1` becomes `real_at_1`; every other character that is not allowed becomes `_`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,17 +16,13 @@ from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude
 from ..results.summary import CheckpointResult, Summary
 from ..scores.score import Score
-from .names import (
-    MOST_PARAM_CHARACTERS,
-    MOST_TAG_CHARACTERS,
-    cut,
-    legal_name,
-    metric_name,
-    standard_error_name,
-)
 
 RUN_ID = "ckptbench.run_id"
 CHECKPOINT = "ckptbench.checkpoint"
+MOST_CHARACTERS = 250
+MOST_PARAM_CHARACTERS = 500  # 6,000 of newer servers, 500 of older ones
+MOST_TAG_CHARACTERS = 5000
+_FORBIDDEN = re.compile(r"[^\w. /-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,12 @@ def record_of(summary: Summary) -> SessionRecord:
 def steps_of(summary: Summary) -> dict[str, int]:
     """Where each checkpoint stands on MLflow's axis.
 
-    Its training step where every checkpoint's is known, else its place in the session: an axis of
-    both would order nothing. Checkpoints of one step (of several runs) share a place.
+    Its training step where every checkpoint's is known, else its index in the session: an axis of
+    both would order nothing. Checkpoints of one step (of several runs) share an index.
     """
     steps = {c.name: _step(c) for c in summary.checkpoints}
-    if all(step is not None for step in steps.values()):
-        return {name: step for name, step in steps.items() if step is not None}
-    return {name: place for place, name in enumerate(steps)}
+    known = {name: step for name, step in steps.items() if step is not None}
+    return known if len(known) == len(steps) else {n: index for index, n in enumerate(steps)}
 
 
 def _step(checkpoint: CheckpointResult) -> int | None:
@@ -99,29 +99,20 @@ def _parent(summary: Summary, children: tuple[Record, ...]) -> Record:
     points: dict[tuple[str, int], float] = {}
     for child in children:
         points.update(child.points)
-    shared = _shared([child.params for child in children], _own_params(summary))
-    curve = points if _one_line(children) else {}
+    # The parent's metrics are curves only where no two checkpoints stand at one step.
+    steps = [{step for _, step in child.points} for child in children if child.points]
+    curve = points if len(set().union(*steps)) == len(steps) else {}
+    shared = _shared_params(summary, [child.params for child in children])
     return Record(summary.run_id, shared, curve, _legal(tags), summary.complete)
 
 
-def _one_line(children: Iterable[Record]) -> bool:
-    """Whether the checkpoints stand on one line: no two of them at one step."""
-    steps = [{step for _, step in child.points} for child in children if child.points]
-    return len(set().union(*steps)) == len(steps)
-
-
-def _own_params(summary: Summary) -> frozenset[str]:
-    """Names of params that are about one checkpoint, even where it is the only one."""
-    facts = {legal_name(name) for checkpoint in summary.checkpoints for name in checkpoint.facts}
-    return frozenset({"checkpoint", "spec", "fingerprint", "run", "step", "epoch"} | facts)
-
-
-def _shared(params: list[Mapping[str, str]], own: frozenset[str]) -> dict[str, str]:
-    """What is the same for every checkpoint, and not about one of them."""
-    first = params[0] if params else {}
+def _shared_params(summary: Summary, params: list[Mapping[str, str]]) -> dict[str, str]:
+    """Params that are the same for every checkpoint, and not about one of them."""
+    own = {"checkpoint", "spec", "fingerprint", "run", "step", "epoch"}
+    own |= {legal_name(name) for checkpoint in summary.checkpoints for name in checkpoint.facts}
     return {
         name: value
-        for name, value in first.items()
+        for name, value in (params[0] if params else {}).items()
         if name not in own and all(other.get(name) == value for other in params)
     }
 
@@ -140,21 +131,15 @@ def _child(summary: Summary, checkpoint: CheckpointResult, step: int) -> Record:
             _add(points, score, metric_name(score.metric, protocol), step)
         for verdict in bench.verdicts:
             tags[f"verdict.{metric_name(verdict.metric, protocol)}"] = verdict.word
-    if checkpoint.composite is not None:
-        score = checkpoint.composite.score
-        _add(points, score, metric_name(score.metric), step)
+    if (composite := checkpoint.composite) is not None:
+        _add(points, composite.score, metric_name(composite.score.metric), step)
     val_loss = checkpoint.facts.get("val_loss")
     if isinstance(val_loss, int | float):
         points["val_loss", step] = float(val_loss)
     complete = all(bench.coverage.complete for bench in checkpoint.benchmarks)
     tags["ckptbench.complete"] = _spelled(complete)
-    return Record(
-        checkpoint.name,
-        _params(summary, checkpoint),
-        points,
-        _legal({name: text for name, text in tags.items() if text}),
-        complete,
-    )
+    legal = _legal({name: text for name, text in tags.items() if text})
+    return Record(checkpoint.name, _params(summary, checkpoint), points, legal, complete)
 
 
 def _params(summary: Summary, checkpoint: CheckpointResult) -> dict[str, str]:
@@ -180,23 +165,16 @@ def _params(summary: Summary, checkpoint: CheckpointResult) -> dict[str, str]:
 
 
 def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: int) -> None:
-    if score.value is None:
-        return
-    points[name, step] = score.value
-    if score.standard_error is not None:
-        points[standard_error_name(name), step] = score.standard_error
+    for key, value in ((name, score.value), (standard_error_name(name), score.standard_error)):
+        if score.value is not None and value is not None:
+            points[key, step] = value
 
 
-def _verdict(checkpoints: Iterable[CheckpointResult]) -> str:
+def _verdict(checkpoints: Sequence[CheckpointResult]) -> str:
     """The most severe word of the gated verdicts."""
-    words = {
-        verdict.word
-        for checkpoint in checkpoints
-        for bench in checkpoint.benchmarks
-        if bench.primary
-        for verdict in bench.verdicts
-    }
-    words |= {verdict.word for checkpoint in checkpoints for verdict in checkpoint.missing}
+    verdicts = [v for c in checkpoints for b in c.benchmarks if b.primary for v in b.verdicts]
+    verdicts += [verdict for checkpoint in checkpoints for verdict in checkpoint.missing]
+    words = {verdict.word for verdict in verdicts}
     return next((word for word in SEVERITY if word in words), "not compared")
 
 
@@ -206,3 +184,30 @@ def _legal(tags: Mapping[str, str]) -> dict[str, str]:
 
 def _spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def legal_name(name: str) -> str:
+    """A name with the forbidden characters replaced, as a path of at most 250 characters."""
+    spelled = _FORBIDDEN.sub("_", name.replace("@", "_at_"))
+    # MLflow wants paths in their shortest form: no empty, `.` or `..` parts.
+    parts = [part for part in spelled.split("/") if part.strip(". ")]
+    return "/".join(parts)[:MOST_CHARACTERS].rstrip("/ ") or "_"
+
+
+def metric_name(metric: str, protocol: str = "") -> str:
+    """A metric's name: `real_at_1`, or `real/single-mask/real_at_1` with its protocol.
+
+    Args:
+        protocol: of a benchmark's protocol that is not its first, whose metrics are called alike.
+    """
+    return legal_name(f"{protocol}/{metric}" if protocol else metric)
+
+
+def standard_error_name(metric: str) -> str:
+    """The metric that holds another one's standard error."""
+    return f"{metric}_se"
+
+
+def cut(text: str, most: int) -> str:
+    """A text that fits, its end replaced by `...` where it does not."""
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,1 +1,1 @@
-"""Evaluating a training run's checkpoints while the trainer is still writing them."""
+"""Evaluate checkpoints while a trainer writes them."""

@@ -1,7 +1,7 @@
-"""Which checkpoints a folder holds, and which of them a trainer has finished writing.
+"""Which checkpoints a folder has, and which of them a trainer has finished writing.
 
-A checkpoint is ready when it is whole and none of its files has changed in size or time for the
-settling time. That is measured by what is seen here: the clock of a file server may differ.
+A checkpoint is ready when it is complete and none of its files has changed in size or time for the
+settling time. That is measured on this machine's clock: a file server's may differ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from .complete import lacking
+from ..checkpoints.kind import lacking
 
 PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")
 # Names that trainers and copying programs write to before they rename: never looked into.
@@ -38,14 +38,14 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What one look saw.
+class Snapshot:
+    """The checkpoints of a folder at one time.
 
     Attributes:
         ready: in no particular order.
         unready: why the others are not ready, by name.
-        gone: names that an earlier look saw and this one did not.
-        changed: whether anything differs from the look before.
+        gone: names that were in the snapshot before.
+        changed: whether anything differs from the snapshot before.
     """
 
     ready: tuple[Ready, ...] = ()
@@ -54,7 +54,7 @@ class View:
     changed: bool = False
 
 
-class Survey:
+class Scanner:
     """Looks at a folder again and again."""
 
     def __init__(
@@ -65,42 +65,40 @@ class Survey:
         patterns: Sequence[str] = PATTERNS,
         settle_s: float = 10.0,
     ) -> None:
-        """Begin without having seen anything.
+        """Begin with nothing seen.
 
         Args:
             folder: the training run's folder; it may not exist yet.
             clock: seconds that only grow.
             patterns: names of checkpoints; temporary names are left out whatever they match.
-            settle_s: how long a checkpoint must lie still.
+            settle_s: seconds for which a checkpoint must not change.
         """
         self._folder = folder
         self._clock = clock
         self._patterns = tuple(patterns)
         self._settle_s = settle_s
-        self._since: dict[str, tuple[str, float]] = {}  # signature and when it was first seen
+        self._seen: dict[str, tuple[str, float]] = {}  # signature, and since when, by name
 
-    def look(self) -> View:
-        """See what is there now."""
+    def look(self) -> Snapshot:
+        """The checkpoints of now."""
         now = self._clock()
-        found = {path.name: path for path in self._paths()}
-        before, self._since = self._since, {}
+        before, self._seen = self._seen, {}
         ready: list[Ready] = []
         unready: dict[str, str] = {}
-        for name, path in found.items():
-            signature = signature_of(path)
+        for path in self._paths():
+            name, signature = path.name, signature_of(path)
             seen = before.get(name)
             since = seen[1] if seen is not None and seen[0] == signature else now
-            self._since[name] = signature, since
+            self._seen[name] = signature, since
             if not signature or now - since < self._settle_s:
                 unready[name] = "still being written"
             elif why := lacking(path):
                 unready[name] = why
             else:
                 ready.append(Ready(path, signature))
-        gone = tuple(name for name in before if name not in found)
-        old = {name: signature for name, (signature, _) in before.items()}
-        new = {name: signature for name, (signature, _) in self._since.items()}
-        return View(tuple(ready), unready, gone, old != new)
+        gone = tuple(name for name in before if name not in self._seen)
+        # Whoever has changed is seen since now, so an unchanged folder gives equal entries.
+        return Snapshot(tuple(ready), unready, gone, before != self._seen)
 
     def _paths(self) -> list[Path]:
         try:
@@ -111,7 +109,7 @@ class Survey:
 
 
 def is_meant(name: str, patterns: Sequence[str] = PATTERNS) -> bool:
-    """Whether a name is that of a checkpoint, and not of one under way to its place."""
+    """Whether a name is a checkpoint's, and not a temporary one."""
     if any(fnmatch(name, temporary) for temporary in _TEMPORARY):
         return False
     return any(fnmatch(name, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""What a watch knows of its run, kept on disk so that the next watch goes on from there."""
+"""The state of a watch, kept in its run's folder so that the next watch continues from there."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _REMEDY = "choose another --run-id"
 
 
 @dataclass
-class Diary:
-    """See the module.
+class WatchState:
+    """Which checkpoints were evaluated, and with what.
 
     Attributes:
         folder: what is watched, absolute.
-        arguments: what pytest is given, without secrets: parts asked otherwise make no whole.
+        arguments: pytest's, without secrets: checkpoints measured otherwise are not comparable.
         evaluated: signature of each checkpoint whose evaluation ended, by name.
-        missed: why checkpoints that were there never were evaluated, by name.
+        missed: why other checkpoints were not evaluated, by name.
         format: and its version.
     """
 
@@ -45,30 +45,30 @@ class Diary:
         atomic_write_text(run / FILE, text + "\n")
 
 
-def read_diary(run: Path, watched: Path, arguments: Sequence[str]) -> Diary:
-    """The diary of a run that is continued, or a new one.
+def read_state(run: Path, watched: Path, arguments: Sequence[str]) -> WatchState:
+    """The state of a run that is continued, or a new one.
 
     Raises:
-        CkptbenchError: the run is of another folder, was asked otherwise, or is no watched one.
+        CkptbenchError: the run is of another folder, had other arguments, or was not watched.
     """
     path = run / FILE
-    new = Diary(str(watched.absolute()), hide_secrets(arguments))
+    new = WatchState(str(watched.absolute()), hide_secrets(arguments))
     if not path.exists():
         if (run / "summary.json").exists() or (run / "store.sqlite").exists():
             raise CkptbenchError("is a run that was not watched", where=str(run), remedy=_REMEDY)
         return new
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        diary = Diary(**content)
+        state = WatchState(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise CkptbenchError(f"cannot be read: {error}", where=str(path), remedy=_REMEDY) from None
-    if diary.format != FORMAT:
-        told = f"has the format {diary.format!r}, this version reads {FORMAT!r}"
-        raise CkptbenchError(told, where=str(path), remedy=_REMEDY)
-    if diary.folder != new.folder:
-        told = f"is of another folder, {diary.folder}"
-        raise CkptbenchError(told, where=str(path), remedy=_REMEDY)
-    if diary.evaluated and diary.arguments != new.arguments:
-        told = f"was watched with other arguments for pytest: {shlex.join(diary.arguments)}"
-        raise CkptbenchError(told, where=str(path), remedy=f"give the same, or {_REMEDY}")
-    return replace(diary, arguments=new.arguments)
+    mismatch, remedy = "", _REMEDY
+    if state.format != FORMAT:
+        mismatch = f"has the format {state.format!r}, this version reads {FORMAT!r}"
+    elif state.folder != new.folder:
+        mismatch = f"is of another folder, {state.folder}"
+    elif state.evaluated and state.arguments != new.arguments:
+        mismatch = f"was watched with other arguments for pytest: {shlex.join(state.arguments)}"
+        remedy = f"give the same, or {_REMEDY}"
+    if mismatch:
+        raise CkptbenchError(mismatch, where=str(path), remedy=remedy)
+    return replace(state, arguments=new.arguments)

@@ -1,4 +1,4 @@
-"""One checkpoint, evaluated by a pytest of its own in a run of its own."""
+"""Evaluate one checkpoint in a pytest process and a run of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ from ..readers.run import SUMMARY, read_summary
 from ..results.summary import Summary
 
 LOG = "pytest.log"
-_GRACE_S = 60.0  # to write what was measured, once it was asked to end
-_BEAT_S = 0.1
+_GRACE_S = 60.0  # to write its results after an interrupt
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +26,10 @@ class Evaluated:
     """How an evaluation went.
 
     Attributes:
-        status: what pytest exited with; negative when a signal ended it.
-        summary: what the checkpoint came to; None when nothing was concluded.
-        log: what pytest printed.
-        stopped: whether it was asked to end before it had.
+        status: pytest's exit status; negative when a signal ended it.
+        summary: the checkpoint's results; None when there are none.
+        log: file with pytest's output.
+        stopped: whether it was interrupted.
     """
 
     status: int
@@ -39,7 +38,7 @@ class Evaluated:
     stopped: bool
 
     def last_lines(self, most: int = 15) -> str:
-        """The end of what pytest printed."""
+        """The end of pytest's output."""
         with suppress(OSError):
             text = self.log.read_text(encoding="utf-8", errors="replace")
             return "\n".join(text.splitlines()[-most:])
@@ -56,7 +55,7 @@ def evaluate(
     """Run pytest on one checkpoint.
 
     Its run is `<parts>/<name of the checkpoint>`. When `stop` is set it is interrupted as by
-    Ctrl-C, so that it writes what it has; the answers it got are asked of nobody again.
+    Ctrl-C, so that it writes what it has; its answers are stored and reused.
 
     Args:
         arguments: pytest's, without those that name the checkpoint and the run.
@@ -64,12 +63,12 @@ def evaluate(
     """
     folder = parts / checkpoint.name
     folder.mkdir(parents=True, exist_ok=True)
-    # What stands there is of other files under the same name, or unfinished.
+    # An older summary is of other files under the same name, or unfinished.
     (folder / SUMMARY).unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", *arguments]
     command += [f"--ckpt-checkpoint={checkpoint}"]
     command += [f"--ckpt-results-dir={parts.absolute()}", f"--ckpt-run-id={checkpoint.name}"]
-    # What an ini file says of tracking is meant for whole runs.
+    # Tracking in an ini file is meant for whole runs.
     command += ["--ckpt-mlflow=off"]
     log = folder / LOG
     with log.open("wb") as output:
@@ -82,34 +81,20 @@ def evaluate(
             start_new_session=True,
         )
         try:
-            while process.poll() is None and not stop.wait(_BEAT_S):
+            while process.poll() is None and not stop.wait(_POLL_S):
                 meanwhile()
             stopped = process.poll() is None
             if stopped:
-                _end(process)
+                # With pytest-xdist the workers end when their controller does.
+                process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_GRACE_S)
         finally:
-            _kill(process)
-    return Evaluated(process.returncode, _summary(folder), log, stopped)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt pytest, wait for it to write its results, and make an end of it."""
-    # With pytest-xdist the workers end when their controller does.
-    process.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + _GRACE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(_BEAT_S)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _summary(folder: Path) -> Summary | None:
-    try:
-        return read_summary(folder)
-    except CkptbenchError:
-        return None
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    summary = None
+    with suppress(CkptbenchError):
+        summary = read_summary(folder)
+    return Evaluated(process.returncode, summary, log, stopped)

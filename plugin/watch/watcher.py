@@ -1,4 +1,4 @@
-"""The loop: look, evaluate what is ready, rewrite the run, and know when to end."""
+"""The loop of a watch: scan, evaluate what is ready, rewrite the run, and decide when to end."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from typing import Literal
 
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
-from ..analysis.conclusions import Conclusions, Stopping
-from ..readers.result import Result
+from ..analysis.conclusions import Stopping
+from ..checkpoints.kind import lacking
 from ..reports.rows import benchmark_rows, composite_row
-from ..results.store import PARTS
+from ..results.layout import PARTS
 from ..results.summary import Summary
 from ..runs.merge_watched import join
-from .complete import lacking
-from .scan import PATTERNS, Ready, Survey, View, signature_of
-from .state import Diary, read_diary
+from .scan import PATTERNS, Ready, Scanner, Snapshot, signature_of
+from .state import read_state
 from .subprocess import Evaluated, evaluate
 
 ENOUGH = 3
 Order = Literal["oldest-first", "newest-first"]
-# What pytest exits with when its command line cannot be followed or nothing is left to ask.
+# pytest's exit statuses for a command line it cannot follow, and for no test to run.
 _WRONG_COMMAND = (4, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WatchSettings:
     """What to watch, and when to end.
 
     Attributes:
@@ -38,10 +37,10 @@ class Plan:
         arguments: pytest's.
         patterns: names of checkpoints.
         order: which of several ready ones is evaluated first.
-        settle_s: seconds for which a checkpoint must lie still.
-        poll_s: seconds between two looks.
+        settle_s: seconds for which a checkpoint must not change.
+        poll_s: seconds between two scans.
         idle_s: end after so many seconds without news; None never does.
-        once: end when what is there has been evaluated.
+        once: end when the checkpoints that are there have been evaluated.
         stop_early: end when the early-stopping rule says to stop training.
         reports: formats of the report.
         mlflow: URI of a tracking server; empty for none.
@@ -68,35 +67,37 @@ class Plan:
 class Watcher:
     """One watch, from its start to its end."""
 
-    def __init__(self, plan: Plan, stop: threading.Event, tell: Callable[[str], None]) -> None:
-        """Read what an earlier watch of the same run left.
+    def __init__(
+        self, settings: WatchSettings, stop: threading.Event, tell: Callable[[str], None]
+    ) -> None:
+        """Continue an earlier watch of the same run.
 
         Args:
             stop: set to end the watch; a running evaluation is interrupted.
-            tell: says a line to whoever looks on.
+            tell: prints a line.
 
         Raises:
-            CkptbenchError: the run is not this watch's, or the folder cannot be there.
+            CkptbenchError: the run is not this watch's, or the folder cannot be created.
         """
-        if not plan.folder.parent.is_dir() or plan.folder.is_file():
+        if not settings.folder.parent.is_dir() or settings.folder.is_file():
             raise CkptbenchError(
-                "is no folder, and none could be made there",
-                where=str(plan.folder),
+                "is not a folder, and none can be created there",
+                where=str(settings.folder),
                 remedy="name the folder that the trainer saves its checkpoints in",
             )
-        self._plan = plan
+        self._settings = settings
         self._stop = stop
         self._tell = tell
-        self._diary: Diary = read_diary(plan.run, plan.folder, plan.arguments)
+        self._state = read_state(settings.run, settings.folder, settings.arguments)
         self._failed: dict[str, str] = {}  # signatures by name, not tried again
-        self._faulty = False
-        self._survey = Survey(
-            plan.folder, time.monotonic, patterns=plan.patterns, settle_s=plan.settle_s
+        self._rewrite_failed = False
+        self._scanner = Scanner(
+            settings.folder, time.monotonic, patterns=settings.patterns, settle_s=settings.settle_s
         )
-        self._looked = self._quiet_since = 0.0
-        self._current = ""  # name of what is being evaluated
-        self._stale = bool(self._diary.evaluated)
-        self._whole: Summary | None = None
+        self._scanned = self._quiet_since = 0.0
+        self._current = ""  # name of the checkpoint that is being evaluated
+        self._stale = bool(self._state.evaluated)
+        self._summary: Summary | None = None
         self._advice: Stopping | None = None
 
     def run(self) -> int:
@@ -104,78 +105,75 @@ class Watcher:
 
         Returns:
             0; 1 when a checkpoint failed the gate, is incomplete or could not be evaluated;
-            3 when training can stop, if that was asked.
+            3 when training can stop, with `stop_early`.
 
         Raises:
             CkptbenchError: pytest does not take its arguments, or `once` finds nothing.
         """
-        plan = self._plan
+        settings = self._settings
         began = self._quiet_since = time.monotonic()
-        view = View()
+        snapshot = Snapshot()
         while not self._stop.is_set():
-            view = self._look()
-            if pending := self._pending(view.ready):
+            snapshot = self._scan()
+            if pending := self._pending(snapshot.ready):
                 self._evaluate(pending[0])
                 continue
             if self._stale:
                 self._rewrite()
-            # Only now: of a part of what is there, the rule would not know the rest.
-            if plan.stop_early and self._advice is not None and self._advice.stop == "yes":
+            # Only now: the rule needs all checkpoints that are there.
+            if settings.stop_early and self._advice is not None and self._advice.stop == "yes":
                 self._tell(f"training can stop: {self._advice.detail}")
                 return ENOUGH
             now = time.monotonic()
-            if plan.once and now - began >= plan.settle_s:
+            if settings.once and now - began >= settings.settle_s:
                 break
-            if plan.idle_s is not None and now - self._quiet_since >= plan.idle_s:
-                self._tell(f"nothing new for {plan.idle_s:g} s")
+            if settings.idle_s is not None and now - self._quiet_since >= settings.idle_s:
+                self._tell(f"nothing new for {settings.idle_s:g} s")
                 break
-            self._stop.wait(plan.poll_s)
+            self._stop.wait(settings.poll_s)
         if self._stale:
             self._rewrite()
-        for name, why in sorted(view.unready.items()):
+        for name, why in sorted(snapshot.unready.items()):
             self._tell(f"{name}: not evaluated, {why}")
-        if plan.once and not self._diary.evaluated and not self._stop.is_set():
+        if settings.once and not self._state.evaluated and not self._stop.is_set():
             raise CkptbenchError(
                 "no checkpoint is there that could be evaluated",
-                where=str(plan.folder),
-                remedy=f"names looked for: {', '.join(plan.patterns)} (--pattern)",
+                where=str(settings.folder),
+                remedy=f"names looked for: {', '.join(settings.patterns)} (--pattern)",
             )
-        return self._status()
+        passed = self._summary is None or self._summary.exit_status == 0
+        return int(self._rewrite_failed or bool(self._failed) or not passed)
 
-    def _look(self) -> View:
-        """See what is there, and say what no longer is."""
-        view = self._survey.look()
-        self._looked = time.monotonic()
-        if view.changed:
-            self._quiet_since = self._looked
-        for name in view.gone:
-            if name in self._diary.evaluated:
+    def _scan(self) -> Snapshot:
+        """Scan the folder, and report what was deleted."""
+        snapshot = self._scanner.look()
+        self._scanned = time.monotonic()
+        if snapshot.changed:
+            self._quiet_since = self._scanned
+        for name in snapshot.gone:
+            if name in self._state.evaluated:
                 self._tell(f"{name}: deleted; its results stay in the run")
-            elif name not in self._diary.missed and name != self._current:
+            elif name not in self._state.missed and name != self._current:
                 self._miss(name, "was deleted before it was evaluated")
-        return view
+        return snapshot
 
-    def _look_meanwhile(self) -> None:
-        """See what comes and goes during an evaluation: it may last longer than a checkpoint."""
-        if time.monotonic() - self._looked >= self._plan.poll_s:
-            self._look()
-
-    def _status(self) -> int:
-        passed = self._whole is None or self._whole.exit_status == 0
-        return int(self._faulty or bool(self._failed) or not passed)
+    def _scan_meanwhile(self) -> None:
+        """Scan during an evaluation, which may last longer than a checkpoint does."""
+        if time.monotonic() - self._scanned >= self._settings.poll_s:
+            self._scan()
 
     def _pending(self, ready: Sequence[Ready]) -> list[Ready]:
-        """What is to be evaluated, the next first."""
-        known = {**self._diary.evaluated, **self._failed}
+        """The checkpoints to evaluate, the next first."""
+        known = {**self._state.evaluated, **self._failed}
         pending = [each for each in ready if known.get(each.name) != each.signature]
-        newest_first = self._plan.order == "newest-first"
+        newest_first = self._settings.order == "newest-first"
         return sorted(pending, key=lambda each: natural_key(each.name), reverse=newest_first)
 
     def _miss(self, name: str, why: str) -> None:
         self._tell(f"{name} {why}")
-        self._diary.missed[name] = why
-        self._diary.write(self._plan.run)
-        self._stale = bool(self._diary.evaluated)
+        self._state.missed[name] = why
+        self._state.write(self._settings.run)
+        self._stale = bool(self._state.evaluated)
 
     def _evaluate(self, ready: Ready) -> None:
         name = ready.name
@@ -183,10 +181,10 @@ class Watcher:
         self._current = name
         done = evaluate(
             ready.path,
-            self._plan.run / PARTS,
-            self._plan.arguments,
+            self._settings.run / PARTS,
+            self._settings.arguments,
             self._stop,
-            self._look_meanwhile,
+            self._scan_meanwhile,
         )
         self._current = ""
         self._quiet_since = time.monotonic()
@@ -199,7 +197,7 @@ class Watcher:
             return
         summary = done.summary if done.status in (0, 1) else None
         if summary is not None and (summary.complete or not changed):
-            # Only what was there in full counts: who deletes while we read makes errors.
+            # A checkpoint that is deleted while it is read makes errors: only complete runs count.
             self._keep(ready, summary, changed)
         elif changed:
             self._miss(name, "was deleted while it was evaluated")
@@ -207,67 +205,61 @@ class Watcher:
             self._fail(ready, done)
 
     def _keep(self, ready: Ready, summary: Summary, changed: bool) -> None:
-        self._diary.evaluated[ready.name] = ready.signature
-        self._diary.missed.pop(ready.name, None)
+        self._state.evaluated[ready.name] = ready.signature
+        self._state.missed.pop(ready.name, None)
         self._failed.pop(ready.name, None)
-        self._diary.write(self._plan.run)
-        for line in told_scores(summary):
+        self._state.write(self._settings.run)
+        for line in score_lines(summary):
             self._tell(line)
         if changed:
             self._tell(f"{ready.name}: deleted meanwhile; it was evaluated in full")
         self._rewrite()
 
     def _fail(self, ready: Ready, done: Evaluated) -> None:
-        said = f"pytest exited {done.status}"
-        if done.status in _WRONG_COMMAND and not self._diary.evaluated:
+        why = f"pytest exited {done.status}"
+        if done.status in _WRONG_COMMAND and not self._state.evaluated:
             raise CkptbenchError(
-                f"{ready.name} was not evaluated: {said}\n{done.last_lines()}",
+                f"{ready.name} was not evaluated: {why}\n{done.last_lines()}",
                 where=str(done.log),
-                remedy="what stands after -- is given to pytest",
+                remedy="the arguments after -- are given to pytest",
             )
         self._failed[ready.name] = ready.signature
-        self._tell(f"{ready.name}: {said}, see {done.log}\n{done.last_lines()}")
-        self._miss(ready.name, f"could not be evaluated ({said})")
+        self._tell(f"{ready.name}: {why}, see {done.log}\n{done.last_lines()}")
+        self._miss(ready.name, f"could not be evaluated ({why})")
 
     def _rewrite(self) -> None:
-        """Make the run's folder, its report and its conclusions of all parts."""
-        self._stale = False
-        plan = self._plan
-        names = sorted(self._diary.evaluated, key=natural_key)
-        try:
-            self._whole = join(plan.run, names, self._diary.notes())
-            result, conclusions = self._concluded()
-            self._advice = _stopping(conclusions)
-            if plan.reports:
-                from ..reports.write import write_report
-
-                write_report([result], conclusions, plan.run, plan.reports)
-        except Exception as error:  # whatever is wrong with a report, training goes on and so do we
-            self._faulty = True
-            self._tell(f"the run was not rewritten: {type(error).__name__}: {error}")
-            return
-        if plan.mlflow:
-            from ..tracking.mlflow import track_or_say
-
-            self._tell(track_or_say(plan.run, plan.mlflow))
-
-    def _concluded(self) -> tuple[Result, Conclusions]:
+        """Write the run's folder and its report anew from all parts."""
         from ..analysis.conclude import conclude
         from ..readers.run import read_run
 
-        plan = self._plan
-        result = read_run(plan.run)
-        return result, conclude(result.measurements, alpha=plan.alpha, tolerance=plan.tolerance)
+        self._stale = False
+        settings = self._settings
+        names = sorted(self._state.evaluated, key=natural_key)
+        try:
+            self._summary = join(settings.run, names, self._state.notes())
+            result = read_run(settings.run)
+            conclusions = conclude(
+                result.measurements, alpha=settings.alpha, tolerance=settings.tolerance
+            )
+            # All checkpoints of one folder are of one training run.
+            found = [run.stopping for run in conclusions.runs if run.stopping is not None]
+            self._advice = found[-1] if found else None
+            if settings.reports:
+                from ..reports.write import write_report
+
+                write_report([result], conclusions, settings.run, settings.reports)
+        except Exception as error:  # training goes on, whatever is wrong with a report
+            self._rewrite_failed = True
+            self._tell(f"the run was not rewritten: {type(error).__name__}: {error}")
+            return
+        if settings.mlflow:
+            from ..tracking.mlflow import track_or_say
+
+            self._tell(track_or_say(settings.run, settings.mlflow))
 
 
-def _stopping(conclusions: Conclusions) -> Stopping | None:
-    """What the rule says of the run: all checkpoints of one folder are of one."""
-    said = [run.stopping for run in conclusions.runs if run.stopping is not None]
-    return said[-1] if said else None
-
-
-def told_scores(summary: Summary) -> list[str]:
-    """A line for each checkpoint: its headline scores, and how the gate judged them."""
+def score_lines(summary: Summary) -> list[str]:
+    """A line for each checkpoint: its headline scores, and the gate's verdicts on them."""
     lines = []
     for checkpoint in summary.checkpoints:
         rows = [
@@ -275,7 +267,7 @@ def told_scores(summary: Summary) -> list[str]:
         ]
         if checkpoint.composite is not None:
             rows.append(composite_row(checkpoint.composite))
-        told = [" ".join(filter(None, (r.metric, r.score, r.verdict))) for r in rows]
+        scores = [" ".join(filter(None, (r.metric, r.value, r.word))) for r in rows]
         doubt = "" if summary.complete else ", incomplete"
-        lines.append(f"{checkpoint.name}: {', '.join(told)}{doubt} ({summary.seconds:.0f} s)")
+        lines.append(f"{checkpoint.name}: {', '.join(scores)}{doubt} ({summary.seconds:.0f} s)")
     return lines

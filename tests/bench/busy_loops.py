@@ -96,8 +96,8 @@ def main() -> None:
         f"{time.monotonic() - began:.0f} s in all"
     )
     for name, verdict in flipped.items():
-        print(f"  {name}: {verdict.word} {verdict.reason}")
-    print(", ".join(f"one that {task.id}: {verdicts[task.id].word}" for task in late))
+        print(f"  {name}: {verdict.status} {verdict.reason}")
+    print(", ".join(f"one that {task.id}: {verdicts[task.id].status}" for task in late))
 
 
 if __name__ == "__main__":

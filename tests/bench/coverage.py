@@ -39,9 +39,9 @@ from populations import (  # beside this file, where Python looks first for a sc
 )
 from scipy import special, stats
 
-from ckptbench.gate.difference_intervals import bounded_differences
+from ckptbench.gate.difference_intervals import bonett_price_interval
 from ckptbench.scores.composite import DEFAULT_WEIGHTS
-from ckptbench.scores.intervals import bounded_interval, share_interval, unbounded_interval
+from ckptbench.scores.intervals import hall_t_interval, korn_graubard_interval, share_interval
 from ckptbench.scores.mover import correlations_of_sums, mover_bounds
 
 RUNS = 17_000
@@ -85,7 +85,7 @@ def clustered_shares(
         g = round(n / 3)
         name = f"n {3 * g:,}, share {share}, correlation {correlation}"
         population = hits_of_a_cluster(share, correlation)
-        yield one_metric("share, clusters of 3", name, population, g, bounded_interval, runs)
+        yield one_metric("share, clusters of 3", name, population, g, korn_graubard_interval, runs)
 
 
 # Bounded values
@@ -115,7 +115,7 @@ def pass_at_k(
     for g, model, k in product(problems, models, (1, 5, 10)):
         population = Population(pass_at(k)[:, None], passes(strengths(model)).mean(axis=0))
         name = f"{g:,} problems, {model}, pass@{k} = {population.means()[0]:.3f}"
-        yield one_metric("pass@k, 20 trials", name, population, g, bounded_interval, runs)
+        yield one_metric("pass@k, 20 trials", name, population, g, korn_graubard_interval, runs)
 
 
 # Chances of 0 and of 1; what lies between is beta distributed.
@@ -134,7 +134,7 @@ def grades(kind: str) -> Population:
 def graded(runs: int, sizes: Iterable[int] = SIZES[:4]) -> Iterator[Cell]:
     for n, kind in product((20, *sizes), GRADES):
         name = f"n {n:,}, {kind}"
-        yield one_metric("graded value", name, grades(kind), n, bounded_interval, runs)
+        yield one_metric("graded value", name, grades(kind), n, korn_graubard_interval, runs)
 
 
 # Values without bounds
@@ -163,7 +163,7 @@ def unbounded(
     """Every law at each of `sizes`; at `largest`, where a cell takes its time, the most skewed."""
     for n, law in (*product(sizes, LAWS), *product(largest, ["gamma 1/4"])):
         name = f"n {n:,}, {law}"
-        yield one_metric("unbounded value", name, surprisal(law), n, unbounded_interval, runs)
+        yield one_metric("unbounded value", name, surprisal(law), n, hall_t_interval, runs)
 
 
 # Paired differences
@@ -176,7 +176,7 @@ def paired_shares(runs: int, sizes: Iterable[int] = SIZES) -> Iterator[Cell]:
     for n, (share, change) in product((28, 30, *tuple(sizes)[1:]), FLIPS):
         name = f"n {n:,}, {share:.0%} flip, truth {100 * change:+g} pp"
         population = flips(share, change)
-        yield one_metric("paired 0/1", name, population, n, bounded_differences, runs)
+        yield one_metric("paired 0/1", name, population, n, bonett_price_interval, runs)
 
 
 def paired_clusters(runs: int, sizes: Iterable[int] = SIZES) -> Iterator[Cell]:
@@ -187,7 +187,7 @@ def paired_clusters(runs: int, sizes: Iterable[int] = SIZES) -> Iterator[Cell]:
             f"n {3 * g:,}, {share:.0%} flip, truth {100 * change:+g} pp, correlation {correlation}"
         )
         kind = "paired 0/1, clusters of 3"
-        yield one_metric(kind, name, population, g, bounded_differences, runs)
+        yield one_metric(kind, name, population, g, bonett_price_interval, runs)
 
 
 def changed(chance: Floats, change: str) -> list[tuple[float, Floats]]:
@@ -216,7 +216,7 @@ def paired_pass_at_k(
             population = Population(moves.reshape(-1, 1), np.asarray(joint).ravel())
             truth = 100 * float(population.means()[0])
             name = f"{g:,} problems, {model}, {change}, pass@{k}, truth {truth:+.1f} pp"
-            yield one_metric("paired pass@k", name, population, g, bounded_differences, runs)
+            yield one_metric("paired pass@k", name, population, g, bonett_price_interval, runs)
 
 
 def paired_unbounded(runs: int, sizes: Iterable[int] = SIZES[:4]) -> Iterator[Cell]:
@@ -229,7 +229,7 @@ def paired_unbounded(runs: int, sizes: Iterable[int] = SIZES[:4]) -> Iterator[Ce
         chances = np.concatenate([np.full(40, w / 40) for w in (0.6, 0.3, 0.1)])
         name = f"n {n:,}, jumps gamma {size:g}"
         population = Population(levels[:, None], chances)
-        yield one_metric("paired unbounded", name, population, n, unbounded_interval, runs)
+        yield one_metric("paired unbounded", name, population, n, hall_t_interval, runs)
 
 
 # Unpaired
@@ -306,7 +306,7 @@ def composites(
         lambada = hits_of_a_cluster(word, 0.0, size=1)
         truth = float(WEIGHTS @ [first, fifth, word])
         name = f"{g} texts, {level} = {truth:.3f}, correlation {correlation}"
-        bounds = weighted_sum(real, lambada, g, bounded_interval)
+        bounds = weighted_sum(real, lambada, g, korn_graubard_interval)
         middle = 0.2 <= truth <= 0.8 and g >= 100
         both = [real, lambada]
         yield simulate("composite", name, truth, both, g, bounds, runs=runs, middle=middle)
@@ -321,7 +321,7 @@ def composite_differences(runs: int, texts: Iterable[int] = (10, 30, 100, 800)) 
         states = np.array([[0.0, 0.0], *ways], dtype=np.float64)
         sample = Population(states, np.array([1 - sum(ways.values()), *ways.values()]))
         real, lambada = in_clusters(sample, correlation), flips(share, change)
-        bounds = weighted_sum(real, lambada, g, bounded_differences)
+        bounds = weighted_sum(real, lambada, g, bonett_price_interval)
         truth = float(WEIGHTS @ [*real.means(), *lambada.means()])
         name = f"{g} texts, {share:.0%} flip, truth {100 * change:+g} pp, correlation {correlation}"
         yield simulate("composite difference", name, truth, [real, lambada], g, bounds, runs=runs)

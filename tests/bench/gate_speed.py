@@ -22,7 +22,7 @@ from ckptbench.gate.mde import (
 )
 from ckptbench.gate.permutation_test import sign_flip_test
 from ckptbench.gate.trials_test import trials_test
-from ckptbench.gate.unpaired_test import unpaired_shares_test
+from ckptbench.gate.unpaired_test import suissa_shuster_test
 
 # The level of one test among 20 checkpoints of 50 metrics.
 ALPHA, TOLERANCE = 0.05 / 1_000, 0.01
@@ -57,7 +57,7 @@ def calls() -> dict[str, tuple[float, Call]]:
     for sizes in ((20, 200), (232, 2_400), (14_000, 14_000)):
         measured["unpaired shares, {:,} against {:,}".format(*sizes)] = (
             1_000,
-            lambda sizes=sizes: unpaired_shares_test(0.55, sizes[0], 0.57, sizes[1]),
+            lambda sizes=sizes: suissa_shuster_test(0.55, sizes[0], 0.57, sizes[1]),
         )
     values = rng.beta(0.5, 0.5, size=14_000)
     moved = rng.normal(0, 0.1, size=14_000)

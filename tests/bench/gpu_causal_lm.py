@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     from ckptbench.fixtures.checkpoints.adapter import adapted
-    from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+    from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

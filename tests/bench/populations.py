@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ckptbench.scores.intervals import bounded_interval
+from ckptbench.scores.intervals import korn_graubard_interval
 
 Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]
@@ -132,7 +132,9 @@ def one_metric(
     """Coverage of the interval of the population's only metric over g clusters."""
     truth = float(population.means()[0])
     sizes = np.full(g, float(population.size))
-    middle = interval is bounded_interval and 0.2 <= truth <= 0.8 and g * population.size >= 100
+    middle = (
+        interval is korn_graubard_interval and 0.2 <= truth <= 0.8 and g * population.size >= 100
+    )
 
     def bounds(rows: Sequence[Floats]) -> Bounds:
         return interval(rows[0][:, 0], sizes)

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from ckptbench.api.requests import Filled, Sample
 from ckptbench.reports.run_files import sample_line, write_reports, write_samples
-from ckptbench.results.store import PlannedItem, encode
+from ckptbench.results.answers import encode
+from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import (
     BenchmarkResult,
     CheckpointResult,

@@ -98,7 +98,7 @@ def main() -> None:
         print(f"{sandbox.describe()}; {len(tasks):,} programs, {arguments.workers} workers")
         every = max(1, len(tasks) // MARKS)
         for done, (_, verdict) in enumerate(sandbox.judge(tasks), start=1):
-            words[verdict.word] += 1
+            words[verdict.status] += 1
             if done % every == 0:
                 print(f"{done:6,} after {time.monotonic() - began:6.1f} s: {_held()}", flush=True)
     print(f"afterwards: {_held()}")

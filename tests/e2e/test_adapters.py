@@ -13,7 +13,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 pytest.importorskip("peft")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),
+]
 
 
 def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

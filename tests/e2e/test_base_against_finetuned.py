@@ -36,6 +36,7 @@ TASKS = (
 )
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed"),
     pytest.mark.skipif(
         find_spec("lm_eval") is None or find_spec("math_verify") is None,

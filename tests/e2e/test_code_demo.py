@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's")
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),
+]
 
 
 def ask(folder: Path, *options: str, only: str = "benchmarks") -> subprocess.CompletedProcess[str]:
@@ -33,6 +36,7 @@ def test_pass_at_1_and_5_are_neither_none_nor_all(tmp_path: Path) -> None:
     assert "real was not asked of demo-code: it is a causal language model" in done.stdout
 
 
+@pytest.mark.slow
 def test_two_kinds_of_checkpoint_are_asked_what_each_can_answer(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "--checkpoint=demo-mlm", "--limit=3")
     assert done.returncode == 0, done.stdout
@@ -61,6 +65,7 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_a_causal_checkpoint_is_asked_for_the_last_word_of_whole_passages(tmp_path: Path) -> None:
     rows = [{"text": f"def f(x):\n    return x + {i}\n\nand the last word is {i}"} for i in "123"]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -97,6 +102,7 @@ CONTEST = {
 }
 
 
+@pytest.mark.slow
 def test_contests_tell_what_was_tested_and_what_was_left_out(tmp_path: Path) -> None:
     rows = [{**CONTEST, "name": f"{i}_A"} for i in range(4)]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

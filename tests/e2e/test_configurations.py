@@ -63,6 +63,7 @@ def planned(workspace: Any, run_id: str) -> dict[str, int]:
 # The ready configurations
 
 
+@pytest.mark.slow
 @needs_lm_eval
 @pytest.mark.parametrize("name", ["eval_config", "quick", "base-vs-finetuned"])
 def test_a_ready_configuration_has_no_mistakes(clone: Any, name: str) -> None:
@@ -81,6 +82,7 @@ def test_quick_is_the_production_file_with_one_sample_each() -> None:
     assert quick == production
 
 
+@pytest.mark.slow
 @needs_lm_eval
 def test_a_list_needs_no_documents(clone: Any) -> None:
     """The hub cannot be reached here: how many there are is not known."""
@@ -102,6 +104,7 @@ def test_base_against_finetuned_asks_a_fifth_of_eighteen_tasks() -> None:
     assert asked == set(content["tasks"])
 
 
+@pytest.mark.slow
 def test_a_quick_test_asks_one_sample_of_each(clone: Any) -> None:
     clone.run("pytest benchmarks --eval-config=configs/quick.json --checkpoint=demo-mlm --run-id=q")
     assert planned(clone, "q") == {"real": 1, "lambada": 1}
@@ -110,6 +113,7 @@ def test_a_quick_test_asks_one_sample_of_each(clone: Any) -> None:
 # docs/configuration.md
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_runs_what_is_switched_on(clone: Any) -> None:
     command = "pytest benchmarks --eval-config=eval.json --checkpoint=demo-mlm --run-id=edited"
     clone.run(command).expect(0)
@@ -119,6 +123,7 @@ def test_the_example_of_the_page_runs_what_is_switched_on(clone: Any) -> None:
     assert set(counts) == {"real", "lambada"}
 
 
+@pytest.mark.slow
 def test_only_two_benchmarks(clone: Any) -> None:
     clone.run(f"{command_of(PAGES[0], 'two.yaml')} --run-id=two").expect(0)
     assert planned(clone, "two") == {"real": 5, "lambada": 5}
@@ -129,6 +134,7 @@ def test_the_first_command_of_the_page_collects(clone: Any) -> None:
     assert "::test_real_k[" in clone.run(f"{command} --collect-only -q").expect(0)
 
 
+@pytest.mark.slow
 @needs_lm_eval
 @pytest.mark.parametrize(
     ("part", "said"),
@@ -143,6 +149,7 @@ def test_looking_before_asking(clone: Any, part: str, said: str) -> None:
     assert re.search(said, output), output
 
 
+@pytest.mark.slow
 def test_mistakes_are_told_as_the_page_shows(clone: Any) -> None:
     content = json.loads(files(PAGES[0])["eval.json"])
     content["benchmarks"]["korean"]["taks"] = content["benchmarks"]["korean"].pop("tasks")
@@ -157,6 +164,7 @@ def test_mistakes_are_told_as_the_page_shows(clone: Any) -> None:
 # docs/lm-eval.md
 
 
+@pytest.mark.slow
 @needs_lm_eval
 def test_a_task_of_ones_own(clone: Any) -> None:
     output = clone.run(command_of(PAGES[1], "--run-id=signs")).expect(0)
@@ -165,6 +173,7 @@ def test_a_task_of_ones_own(clone: Any) -> None:
     assert "inconclusive: signs acc,none is the same" in again, "two documents tell little"
 
 
+@pytest.mark.slow
 @needs_lm_eval
 def test_production_asks_everything(clone: Any) -> None:
     """`limit: null` is the whole of a task, and beats a limit in the ini file."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BASELINE = "benchmarks/baselines/demo-mlm.json"
 METRICS = ("lambada@1", "real@1", "real@5")
 

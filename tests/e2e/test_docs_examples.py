@@ -98,11 +98,13 @@ def teams_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) 
     return workspace
 
 
+@pytest.mark.slow
 def test_the_baseline_keeps_the_tolerance_it_was_made_with(teams_folder: Any) -> None:
     baseline = json.loads((teams_folder.path / "baselines/best.json").read_text("utf-8"))
     assert baseline["benchmarks"]["real/whole-word"]["tolerance"] == {"real@5": 0.015}
 
 
+@pytest.mark.slow
 def test_the_command_for_other_ci_systems(teams_folder: Any) -> None:
     teams_folder.run(command_of("docs/ci.md", "--junitxml=junit.xml")).expect(0)
     assert (teams_folder.path / "junit.xml").read_text("utf-8").count("<testcase") > 300
@@ -115,12 +117,14 @@ def workflow_of_the_page() -> dict[str, str]:
     return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
 
 
+@pytest.mark.slow
 def test_the_workflow_of_the_page_is_the_same_command(teams_folder: Any) -> None:
     steps = workflow_of_the_page()
     assert set(steps) == {"Install", "Gate"}  # what is installed is what these tests run in
     assert command_of("docs/ci.md", "--junitxml").startswith(steps["Gate"])
 
 
+@pytest.mark.slow
 def test_a_plan_is_made_of_the_baseline(teams_folder: Any) -> None:
     planned = teams_folder.run(command_of("docs/ci.md", "ckptbench plan")).expect(0)
     assert re.search(r"^real@1 \(real/whole-word\): .*% of 232 samples", planned, re.MULTILINE)
@@ -128,6 +132,7 @@ def test_a_plan_is_made_of_the_baseline(teams_folder: Any) -> None:
     assert "3% flips" in (teams_folder.path / "plan.svg").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_on_a_processor_in_fp32_no_outcome_changes_with_the_batch(teams_folder: Any) -> None:
     floor = teams_folder.run(
         "pytest benchmarks --checkpoint=runs/x/checkpoint-700 -k real --limit=60 "
@@ -136,6 +141,7 @@ def test_on_a_processor_in_fp32_no_outcome_changes_with_the_batch(teams_folder: 
     assert "noise floor: 0 of 30 samples flipped" in floor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["--gate=strict", "--run-id=nightly"])
 def test_the_other_commands_are_accepted(teams_folder: Any, part: str) -> None:
     """They differ in what the tests of the gate and of the store look at: collecting is enough."""
@@ -143,6 +149,7 @@ def test_the_other_commands_are_accepted(teams_folder: Any, part: str) -> None:
     assert "::test_real_k[" in teams_folder.run(f"{command} --collect-only -q").expect(0)
 
 
+@pytest.mark.slow
 def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: Path) -> None:
     workflow = yaml.safe_load(text_of(WORKFLOW))
     steps = workflow["jobs"]["gate"]["steps"]
@@ -172,6 +179,7 @@ def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: P
 # docs/comparing.md
 
 
+@pytest.mark.slow
 def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) -> None:
     outputs = {}
     for command in commands("docs/comparing.md"):
@@ -195,3 +203,42 @@ def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) 
     options = "--limit=60 --protocol=real=whole-word --run-id=both"
     continued = workspace.run(f"pytest benchmarks/test_real_k.py {checkpoints} {options}").expect(0)
     assert "0 asked, 120 reused" in continued
+
+
+# docs/extending.md
+
+
+def test_a_model_object_is_asked_like_its_checkpoint(workspace: Any) -> None:
+    code = modules("docs/extending.md")["conftest.py"]
+    (command,) = [line for line in commands("docs/extending.md") if line.startswith("pytest")]
+    workspace.run(f"{command} --checkpoint=demo-mlm/checkpoint-6000 --device=cpu").expect(0)
+    of_checkpoint = scores_by_protocol(workspace.path)
+    (workspace.path / "benchmarks/conftest.py").write_text(code, encoding="utf-8")
+    shutil.rmtree(workspace.path / "results")
+    output = workspace.run(command).expect(0)
+    assert scores_by_protocol(workspace.path) == of_checkpoint
+    assert "demo-6000-by-hand" in (next(workspace.path.glob("results/*/summary.json"))).read_text()
+    assert "checkpoint-6000" not in output
+
+
+def scores_by_protocol(folder: Path) -> dict[tuple[str, str], float]:
+    (summary,) = folder.glob("results/*/summary.json")
+    (checkpoint,) = json.loads(summary.read_text(encoding="utf-8"))["checkpoints"]
+    return {
+        (benchmark["protocol"], score["metric"]): score["value"]
+        for benchmark in checkpoint["benchmarks"]
+        for score in benchmark["scores"]
+    }
+
+
+def test_a_metric_of_ones_own(authors_folder: Any) -> None:
+    code = modules("docs/extending.md")["median.py"]
+    engine = modules("docs/writing-a-benchmark.md")["conftest.py"]
+    (authors_folder.path / "median.py").write_text(code, encoding="utf-8")
+    conftest = f"{engine}\nfrom median import Median\n"
+    (authors_folder.path / "conftest.py").write_text(conftest, encoding="utf-8")
+    rank = authors_folder.path / "test_capitals_rank.py"
+    text = rank.read_text(encoding="utf-8").replace('mean("reciprocal_rank")', "Median()")
+    rank.write_text(f"from median import Median\n{text}", encoding="utf-8")
+    authors_folder.run("pytest test_capitals_rank.py").expect(0)
+    assert scores(authors_folder.path) == {"rank_median": (1 + 1 / 2) / 4}

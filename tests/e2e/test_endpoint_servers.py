@@ -116,6 +116,7 @@ def test_a_key_is_in_nothing_that_a_run_leaves_or_says(tmp_path: Path, serve: An
     assert not any(KEY in text or HEADER in text for text in texts)
 
 
+@pytest.mark.slow
 def test_answers_are_used_again_in_the_same_run_only(tmp_path: Path, serve: Any) -> None:
     server = serve()
     for run, asked in (("one", ASKED), ("one", 0), ("two", ASKED)):
@@ -125,6 +126,7 @@ def test_answers_are_used_again_in_the_same_run_only(tmp_path: Path, serve: Any)
         assert server.asked - before == asked
 
 
+@pytest.mark.slow
 def test_an_address_nobody_answers_at_is_one_clear_error(tmp_path: Path) -> None:
     done = ask(tmp_path, f"--checkpoint=http://127.0.0.1:{free_port()}/v1", "--retries=0")
     assert done.returncode == 1, done.stdout
@@ -132,6 +134,7 @@ def test_an_address_nobody_answers_at_is_one_clear_error(tmp_path: Path) -> None
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.slow
 def test_two_workers_ask_one_server(tmp_path: Path, serve: Any, here: Any) -> None:
     pytest.importorskip("xdist")
     options = ("--run-id=it", "-n2", "--header", f"X-Team: {HEADER}")
@@ -187,6 +190,7 @@ def _healthy(port: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_transformers_serve_gives_the_local_scores(
     tmp_path: Path, transformers_serve: str, here: Any
 ) -> None:
@@ -196,6 +200,7 @@ def test_transformers_serve_gives_the_local_scores(
     assert "ignores temperature, tells no log probabilities of prompts" in done.stdout
 
 
+@pytest.mark.slow
 def test_transformers_serve_is_not_asked_for_what_it_ignores(
     tmp_path: Path, transformers_serve: str
 ) -> None:
@@ -274,10 +279,12 @@ def check_likelihoods(folder: Path, address: str, checkpoint: str) -> None:
     assert scores[0] == scores[1] != []
 
 
+@pytest.mark.slow
 def test_likelihoods_of_a_server_are_the_local_ones(tmp_path: Path, serve: Any) -> None:
     check_likelihoods(tmp_path, serve().url, "demo-code")
 
 
+@pytest.mark.slow
 def test_transformers_serve_tells_no_likelihoods(tmp_path: Path, transformers_serve: str) -> None:
     done = ask_likelihoods(tmp_path, f"--checkpoint={transformers_serve}", "--run-id=b")
     assert done.returncode == 1, done.stdout

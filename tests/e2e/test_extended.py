@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROTOCOLS = ("real/whole-word", "real/single-mask", "real/origin")
 CHECKPOINT = "ko-small/checkpoint-14800"
 

@@ -17,6 +17,8 @@ from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import RunConclusions
 from ckptbench.readers.detect import read
 
+pytestmark = pytest.mark.slow
+
 LIMIT = int(os.environ.get("CKPTBENCH_SWEEP_LIMIT", "128"))
 BEST, OVERTRAINED, EARLY = "checkpoint-14800", "checkpoint-15200", "checkpoint-400"
 

@@ -244,6 +244,7 @@ def test_the_skip_link_leads_to_the_report(opened: Open) -> None:
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 375, 768])
 def test_nothing_scrolls_sideways(opened: Open, width: int) -> None:
     page = opened(width, 800)

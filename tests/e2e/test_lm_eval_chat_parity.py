@@ -55,8 +55,9 @@ def theirs(place: Any) -> Callable[..., Mapping[str, Any]]:
 
 @pytest.fixture(scope="module")
 def ours(place: Any) -> Callable[..., tuple[Path, str]]:
-    """Runs the tasks and gives the run's folder and the command's output."""
+    """Runs the tasks and gives the run's folder and the command's output; the same run once."""
 
+    @cache
     def run(kind: str, *options: str, status: int = 0) -> tuple[Path, str]:
         run_id = f"run-{len(list((place.path / 'results').glob('*')))}"
         output = place.run(
@@ -132,6 +133,7 @@ CASES: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_number_is_lm_evals(ours: Any, theirs: Any, case: str) -> None:
     kind, options, settings = CASES[case]
@@ -150,6 +152,7 @@ def hash_of(rows: Sequence[Mapping[str, str]]) -> str:
     return str(hash_string("".join(parts)))
 
 
+@pytest.mark.slow
 def test_a_chat_is_asked_otherwise_and_the_result_says_so(ours: Any) -> None:
     plain, _ = ours("turns", "--num-fewshot=1")
     chat, _ = ours("turns", "--apply-chat-template", f"--system-instruction='{SYSTEM}'")
@@ -161,6 +164,7 @@ def test_a_chat_is_asked_otherwise_and_the_result_says_so(ours: Any) -> None:
     assert NUMBERS.scored(plain) != NUMBERS.scored(chat)
 
 
+@pytest.mark.slow
 def test_a_baseline_of_plain_prompts_is_not_compared_with_a_chat(ours: Any, place: Any) -> None:
     plain, _ = ours("turns")
     baseline = f"--baseline={plain}/turns_baseline.json"
@@ -177,6 +181,7 @@ def test_a_baseline_of_plain_prompts_is_not_compared_with_a_chat(ours: Any, plac
     assert f"system instruction none in the baseline, {SYSTEM} here" in output
 
 
+@pytest.mark.slow
 def test_a_name_that_lm_eval_only_checks_is_told(ours: Any) -> None:
     """lm-eval 0.4.13 asks with the default template whatever the name, and so its numbers are."""
     _, output = ours("several", "--apply-chat-template=plain")
@@ -189,6 +194,7 @@ def test_a_name_that_lm_eval_only_checks_is_told(ours: Any) -> None:
     assert "no chat template 'lound' (did you mean 'loud'?)" in output
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_a_template_fails_by_name(ours: Any, place: Any) -> None:
     output = place.run(
         "pytest benchmarks/test_lm_eval.py --checkpoint=demo-code --include-path=tasks "
@@ -205,6 +211,7 @@ def test_a_path_behind_the_option_is_not_taken_for_a_name(place: Any) -> None:
     assert "write --apply-chat-template=true before a path" in output
 
 
+@pytest.mark.slow
 def test_what_nobody_can_obey_is_refused_before_anything_is_asked(place: Any) -> None:
     start = (
         "pytest benchmarks/test_lm_eval.py --checkpoint=demo-code --include-path=tasks "
@@ -212,11 +219,11 @@ def test_what_nobody_can_obey_is_refused_before_anything_is_asked(place: Any) ->
     )
     for options, words, status in (
         ("--gen-kwargs=tempature=1", "unknown key 'tempature' (did you mean 'temperature'?)", 4),
-        ("--gen-kwargs=top_k=40", "top_k is nothing that the engines here do", 4),
+        ("--gen-kwargs=top_k=40", "top_k is not supported by the engines here", 4),
         ("--gen-kwargs=do_sample=true", "tiny_return would draw at temperature 0", 2),
         ("--fewshot-as-multiturn", "add --apply-chat-template", 2),
         ("--model-args=dtype=float32", "dtype has an option of its own: --dtype", 4),
-        ("--model-args=trust_remote_code=true", "would run code that lies beside the weights", 4),
+        ("--model-args=trust_remote_code=true", "would run code that comes with the weights", 4),
         ("--model-args=revision=main", "demo-code has no revisions", 4),
     ):
         output = place.run(start + options).expect(status)
@@ -224,6 +231,7 @@ def test_what_nobody_can_obey_is_refused_before_anything_is_asked(place: Any) ->
         assert "passed" not in output
 
 
+@pytest.mark.slow
 def test_drawn_answers_are_of_the_given_temperature(ours: Any) -> None:
     run, _ = ours("turns", "--gen-kwargs=temperature=0.6,top_p=0.95,do_sample=true,max_gen_toks=12")
     asked = identity(run, "tiny_return")
@@ -232,6 +240,7 @@ def test_drawn_answers_are_of_the_given_temperature(ours: Any) -> None:
     assert identity(greedy, "tiny_return")["temperature"] == 0
 
 
+@pytest.mark.slow
 def test_another_attention_is_shown_and_changes_little(ours: Any) -> None:
     run, _ = ours("turns", "--model-args=attn_implementation=eager")
     (checkpoint,) = json.loads((run / "summary.json").read_text())["checkpoints"]

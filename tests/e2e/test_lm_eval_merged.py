@@ -20,9 +20,12 @@ ASKED = "--dtype=fp32 --include-path=tasks --tasks=tiny_choices,tiny_text"
 FILES = ("tiny_choices", "tiny_numbers", "tiny_signs", "tiny_text")
 OURS = ("config", "date", "model_name", "total_evaluation_time_seconds", "ckptbench")
 
-pytestmark = pytest.mark.skipif(
-    find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

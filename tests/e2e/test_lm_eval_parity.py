@@ -72,10 +72,12 @@ def test_every_number_is_lm_evals(ours: Any, theirs: Any, batch_size: int) -> No
     assert_same_numbers(ours("as-it-likes"), theirs(batch_size))
 
 
+@pytest.mark.slow
 def test_one_request_at_a_time_gives_the_same(ours: Any, theirs: Any) -> None:
     assert_same_numbers(ours("one", "--batch-size=1"), theirs(1))
 
 
+@pytest.mark.slow
 def test_a_share_of_the_documents_and_other_examples(ours: Any, theirs: Any) -> None:
     """0.2 of 11 documents are 3: lm-eval rounds up. The task that asks for no example gets none."""
     run = ours("share", "--limit=0.2 --num-fewshot=1")
@@ -159,6 +161,7 @@ def test_the_file_of_a_group_holds_its_tasks(ours: Any) -> None:
     assert content["group_subtasks"]["tiny_choices"] == list(GROUPS["tiny_choices"])
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_a_file_of_lm_evals(
     ours: Any, theirs: Any, lm_eval_workspace: Any
 ) -> None:
@@ -180,6 +183,7 @@ def test_a_run_is_compared_with_a_file_of_lm_evals(
         assert "tiny_return/v2.0-0-shot" in output
 
 
+@pytest.mark.slow
 def test_a_metric_of_some_documents_is_shown_and_stops_no_run(
     ours: Any, lm_eval_workspace: Any
 ) -> None:

@@ -21,9 +21,12 @@ NUMBERS = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks
 REAL = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/real_tasks.py")))
 LAMBADA_ROWS = 200
 
-pytestmark = pytest.mark.skipif(
-    find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,12 @@ NUMBERS = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks
 SMALL = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/small_tasks.py")))
 CHOICES, RETURN, TEXT, F1 = TASKS = ("tiny_choices", "tiny_return", "tiny_text", "tiny_f1")
 
-pytestmark = pytest.mark.skipif(
-    find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec("lm_eval") is None, reason="lm-eval is not installed: pip install lm_eval"
+    ),
+]
 
 
 @pytest.fixture

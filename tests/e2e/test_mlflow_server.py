@@ -19,6 +19,8 @@ import pytest
 
 from ckptbench.tracking.mlflow import Tracked, track
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 

@@ -52,6 +52,7 @@ def readers_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any
     return workspace
 
 
+@pytest.mark.slow
 def test_every_command_of_the_readme_runs(readers_folder: Any) -> None:
     commands = "".join(blocks("shell"))
     for written, run in REPLACED.items():

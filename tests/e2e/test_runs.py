@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def outcomes(folder: Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
     """`(status, values)` of each sample under each protocol, as a run's sample files tell them."""
@@ -28,6 +30,7 @@ def asked_and_reused(output: str) -> tuple[int, int]:
     return int(asked.replace(",", "")), int(reused.replace(",", ""))
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was_and_a_further_one_asks_nothing(workspace: Any) -> None:
     command = "benchmarks --checkpoint=demo-mlm --batch-tokens=64 --run-id=nightly"
     store = workspace.path / "results/nightly/store.sqlite"
@@ -68,6 +71,7 @@ def stored(store: Path) -> int:
     return int(count)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_outcomes_of_one_process(workspace: Any) -> None:
     command = "pytest benchmarks --checkpoint=demo-mlm --limit=60 --no-resume"
     workspace.run(f"{command} --run-id=one").expect(0)
@@ -77,6 +81,7 @@ def test_two_workers_give_the_outcomes_of_one_process(workspace: Any) -> None:
     assert outcomes(workspace.path / "results/two") == alone
 
 
+@pytest.mark.slow
 def test_real_k_from_ones_own_texts(workspace: Any) -> None:
     texts = workspace.path / "my_texts.txt"
     texts.write_text(
@@ -105,6 +110,7 @@ def test_a_tokenizer_that_is_none_ends_the_session_before_anything_is_asked(
     assert "--tokenizer: nowhere is no folder" in workspace.run(command).expect(4)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_a_tokenizer_takes_the_one_above_or_the_one_given(
     workspace: Any,
 ) -> None:

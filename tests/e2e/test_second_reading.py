@@ -45,6 +45,7 @@ def test_the_reading_shares_no_code_with_the_product() -> None:
     assert "from ckptbench" not in SCRIPT.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seq_len", [None, 64], ids=["whole texts", "windows"])
 def test_product_and_second_reading_agree(
     seq_len: int | None, shared_workspace: Any, samples: Path, models: Path

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Counts the models in memory before and after each checkpoint is loaded.
 WATCH = """
 import gc

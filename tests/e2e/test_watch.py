@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.watch.watcher import Plan, Watcher
+from ckptbench.watch.watcher import Watcher, WatchSettings
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SAMPLES = 200
@@ -134,8 +134,8 @@ class Project:
     def watch(self, stop: threading.Event | None = None, **options: Any) -> int:
         """Watch until the end; its exit status."""
         known: dict[str, Any] = {"settle_s": 0.3, "poll_s": 0.05, "arguments": self.arguments}
-        plan = Plan(self.runs, self.run, **known | options)
-        return Watcher(plan, stop or threading.Event(), self.said.append).run()
+        settings = WatchSettings(self.runs, self.run, **known | options)
+        return Watcher(settings, stop or threading.Event(), self.said.append).run()
 
     def command(self, *options: str) -> list[str]:
         return [
@@ -223,6 +223,7 @@ def test_the_newest_can_come_first(project: Project) -> None:
     assert list(project.curve()) == ["checkpoint-100", "checkpoint-200"]
 
 
+@pytest.mark.slow
 def test_a_slow_trainer_that_keeps_the_last_two(
     project: Project, alongside: Callable[..., threading.Thread]
 ) -> None:
@@ -449,9 +450,10 @@ def test_a_folder_that_can_never_be_there_is_refused(
     from ckptbench.cli import main
 
     assert main(["watch", str(tmp_path / "no/such/folder"), "--once"]) == 2
-    assert "none could be made there" in capsys.readouterr().err
+    assert "none can be created there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_the_demo_is_watched(tmp_path: Path) -> None:
     shutil.copytree(BENCHMARKS / "demo/demo-mlm/checkpoint-1500", tmp_path / "runs/checkpoint-1500")
     project = Project(tmp_path)

@@ -20,13 +20,13 @@ HERE = Path(__file__).parent
 
 @dataclass
 class Said:
-    word: str
+    status: str
     reason: str = ""
     wall_s: float = 0.25
 
     @property
     def passed(self):
-        return self.word == "pass"
+        return self.status == "pass"
 
 
 class Box:

@@ -258,7 +258,7 @@ class Sandbox:
         assert self.open
         done = Future()
         word = "pass" if passes else "fail"
-        done.set_result(SimpleNamespace(passed=passes, word=word, reason="", wall_s=0.1))
+        done.set_result(SimpleNamespace(passed=passes, status=word, reason="", wall_s=0.1))
         return done
 
 

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("xdist")
 
 TEXTS = [f"{('right', 'wrong', 'second', 'skipped')[i % 4]} {i:02}" for i in range(14)]
-MODES = ["load", "loadscope", "loadfile", "loadgroup", "worksteal", "each", "no"]
+SLOW_MODES = ("loadscope", "loadfile", "loadgroup", "each")
+MODES = ["load", "worksteal", "no", *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW_MODES)]
 
 
 def status_by_name(project: Any) -> dict[str, str]:
@@ -70,10 +71,10 @@ Scripted.obey = obey
 
 
 def pytest_runtest_teardown(item):
-    from ckptbench.session.session import session_of
+    from ckptbench.session.answering import ANSWERING
 
     if "s-05" in item.name:
-        item.ask(session_of(item.config))
+        item.ask(item.config.stash[ANSWERING])
 """
 
 
@@ -195,9 +196,9 @@ NOTE = """
 def pytest_runtest_setup(item):
     from ckptbench.session.session import session_of
 
-    bench = session_of(item.config)
-    if bench.worker:
-        bench.notes += ("the walls are thin",)
+    run = session_of(item.config).run
+    if run.worker:
+        run.notes.append("the walls are thin")
 """
 
 

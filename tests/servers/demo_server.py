@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ckptbench.api.requests import Generate, Generated, LogLikelihood, Request, Response
-from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.endpoints.capabilities import PROBE_TEXT
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine

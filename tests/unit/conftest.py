@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ckptbench.api.requests import Generated, content_hash
-from ckptbench.config.options import OPTIONS, Options
+from ckptbench.config.options import Options
+from ckptbench.results.answers import Key, encode
+from ckptbench.results.group import GroupMetadata
 from ckptbench.results.outcome import Recorded
-from ckptbench.results.store import Key, PlannedItem, RunStore, encode
+from ckptbench.results.store import RunStore
+from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import Summary
 from ckptbench.runs.fold import fold_run
 from ckptbench.runs.write import write_files
@@ -43,26 +45,26 @@ def make_run(
     """
     benchmark = protocol.partition("/")[0]
     store = RunStore(folder)
-    groups: list[dict[str, Any]] = []
+    groups: list[GroupMetadata] = []
     items: list[PlannedItem] = []
     outcomes: dict[str, Recorded] = {}
     samples: dict[str, dict[str, str]] = {}
     answers, served = [], []
     for number, (name, trials_of) in enumerate(checkpoints.items()):
         groups.append(
-            {
-                "checkpoint": name,
-                "spec": f"runs/{run}/{name}",
-                "run": run,
-                "benchmark": benchmark,
-                "protocol": protocol,
-                "primary": True,
-                "reducer": spec_of(reducer or TopK((1, 5))),
-                "dataset": dataset,
-                "source": f"{dataset}.txt",
-                "licence": "Apache-2.0",
-                "own_checkpoint": True,
-            }
+            GroupMetadata(
+                checkpoint=name,
+                spec=f"runs/{run}/{name}",
+                run=run,
+                benchmark=benchmark,
+                protocol=protocol,
+                primary=True,
+                reducer=spec_of(reducer or TopK((1, 5))),
+                dataset=dataset,
+                source=f"{dataset}.txt",
+                licence="Apache-2.0",
+                own_checkpoint=True,
+            )
         )
         for sample, trials in trials_of.items():
             fields = {"text": f"{sample} of {dataset}, with a word that returns", "answer": "word"}
@@ -103,8 +105,7 @@ def _recorded(outcome: Sequence[float] | str) -> Recorded:
 
 
 def _end(folder: Path, store: RunStore, outcomes: dict[str, Recorded], started: str) -> None:
-    values: dict[str, Any] = {option.field: option.default for option in OPTIONS}
-    options = Options(**{**values, "run_id": folder.name})
+    options = Options(run_id=folder.name)
     folded = fold_run(store, outcomes, options, None, created=started, version="0")
     complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
     summary = Summary(

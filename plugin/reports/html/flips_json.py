@@ -1,4 +1,4 @@
-"""The flipped samples as the JSON that the page's script lists, within a stated size.
+"""The flipped samples as the JSON that the page's script lists, up to a fixed size.
 
 A sample's text is stored once, however many checkpoints flipped it. The JSON is:
 
@@ -50,25 +50,23 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
     """
     heads: list[list[JSON]] = []
     rows_of: list[list[list[JSON]]] = []
-    places: dict[str, int] = {}
+    indices: dict[str, int] = {}  # of samples, by hash
     samples: list[list[JSON]] = []
     missing: dict[str, None] = {}
-    for group in groups:
-        if group.missing:
-            missing[group.missing] = None
-        place = len(heads)
+    for number, group in enumerate(groups):
+        missing |= {group.missing: None} if group.missing else {}
         about = (group.checkpoint, group.benchmark, group.protocol, group.metric, group.reference)
-        heads.append([*about, group.lost, group.won])
-        rows: list[list[JSON]] = []
+        heads.append([*about, group.regressions, group.improvements])
+        rows_of.append([])
         for flip in group.samples:
-            sample = places.setdefault(flip.row.hash, len(samples))
+            sample = indices.setdefault(flip.row.hash, len(samples))
             if sample == len(samples):
                 texts = sample_texts(flip.row.fields, FIELD_CHARS[0])
                 samples.append([flip.row.id, [list(text) for text in texts]])
             then = response_text(flip.reference.response) if flip.reference else None
-            answered = [flip.row.nodeid, response_text(flip.row.response), then]
-            rows.append([place, int(flip.change == "won"), sample, *answered])
-        rows_of.append(rows)
+            answers = [response_text(flip.row.response), then]
+            change = int(flip.change == "won")
+            rows_of[-1].append([number, change, sample, flip.row.nodeid, *answers])
     kept = _within(rows_of)
     samples, chars = _shortened(samples)
     heads = [[*head, len(rows)] for head, rows in zip(heads, kept, strict=True)]
@@ -108,7 +106,7 @@ def _within(rows_of: list[list[list[JSON]]]) -> list[list[list[JSON]]]:
         return rows_of
     share = ROW_BYTES / size
     return [
-        [row for place, row in enumerate(rows) if int((place + 1) * share) > int(place * share)]
+        [row for n, row in enumerate(rows) if int((n + 1) * share) > int(n * share)]
         for rows in rows_of
     ]
 

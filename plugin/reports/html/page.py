@@ -1,4 +1,4 @@
-"""Putting the page together: template, style, script and data in one file.
+"""The page: what stands on it, as values that the template puts into elements, in one file.
 
 The page's own policy forbids every request and every script but its own, which it names by hash:
 were a sample's text to end up as markup, it could still do nothing.
@@ -8,33 +8,62 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
+from ..._util import text as words
 from ..._util.errors import CkptbenchError
-from ...analysis.conclusions import Conclusions
+from ...analysis.conclusions import Conclusions, RunConclusions
+from ...gate import units
 from ...readers.result import Result
+from ...results.summary import Summary
+from .. import phrases
+from ..conclusion import Conclusion, Level, conclude, gated_verdicts
 from ..flips import flip_groups
-from ..noise_table import NOISE_LEGEND
-from ..overview import overview
-from . import content
-from .flips_json import ROWS, embedded_flips, script_json
+from ..overview import (
+    NOISE_LEGEND,
+    CheckpointRow,
+    Overview,
+    mismatch_rows,
+    noise_rows,
+    overview,
+)
+from ..plots.figures import Drawing, drawings
+from ..plots.series import BarChart, Chart, CurveChart, charts
+from ..rows import MetricRow
+from .charts import embedded_svg
+from .flips_json import ROWS, Embedded, embedded_flips, script_json
 
 SHOWN_FIRST = 6  # sentences, and tables of differences, that are not folded
+_LEVEL_WORDS: Mapping[Level, str] = {
+    "good": "Passed",
+    "warning": "Needs a look",
+    "bad": "Failed",
+}
+Rows = tuple[tuple[str, ...], ...]
 
 
-def html_report(results: Sequence[Result], conclusions: Conclusions) -> str:
+def html_report(
+    results: Sequence[Result],
+    conclusions: Conclusions,
+    drawn: Sequence[Drawing] | None = None,
+) -> str:
     """The whole page.
 
+    Args:
+        drawn: the charts, as they stand in the plot files; None to draw them.
+
     Raises:
-        CkptbenchError: jinja2 is not installed.
+        CkptbenchError: jinja2 or matplotlib is not installed.
     """
     template = _template()
     table = overview(results, conclusions)
+    if drawn is None:
+        drawn = drawings(*charts(results, conclusions))
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
-    facts, rows = content.score_rows(table)
     composites = [(row.measurement.composite, row.measurement.weights) for row in table.rows]
     weights = next((how for made, how in composites if made and made.metric in table.metrics), {})
     page: str = template.render(
@@ -44,27 +73,25 @@ def html_report(results: Sequence[Result], conclusions: Conclusions) -> str:
         style=_resource("style.css"),
         theme=theme,
         script=script,
-        banners=content.banners(results),
+        banners=_banners(results),
         sentences=conclusions.sentences,
-        runs=[(run.run, content.run_details(run)) for run in conclusions.runs],
-        facts=facts,
-        metrics=table.metrics,
-        rows=rows,
-        compared=table.compared,
+        runs=[(run.run, _run_details(run)) for run in conclusions.runs],
+        facts=_fact_columns(table.rows),
+        table=table,
         weights=weights,
-        curves=content.curve_figures(conclusions),
-        noise=content.noise_tables(conclusions),
+        curves=_figures(drawn, CurveChart),
+        noise=list(_noise_tables(conclusions)),
         noise_legend=NOISE_LEGEND,
-        bars=content.bar_figures(table, conclusions),
-        pairs=content.compared_runs(conclusions),
-        mismatches=conclusions.mismatches,
+        bars=_figures(drawn, BarChart),
+        pairs=_run_pairs(conclusions),
+        mismatches=mismatch_rows(conclusions),
         flips=flips,
         flips_json=script_json(flips.data),
-        flips_remark=content.flips_remark(flips),
-        protocols=content.protocol_rows(results),
-        checkpoints=content.checkpoint_rows(table),
-        environments=content.environments(results),
-        notes=content.notes(results, conclusions),
+        flips_remark=_flips_remark(flips),
+        protocols=_protocol_rows(results),
+        checkpoints=_checkpoint_rows(table),
+        environments=list(_environments(results)),
+        notes=_notes(results, conclusions),
     )
     return page
 
@@ -75,22 +102,19 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
+    if find_spec("jinja2") is None:
         raise CkptbenchError(
             "the HTML report needs jinja2, which is not installed",
             where="report html",
             remedy="Install it with: pip install 'ckptbench[report]'",
-        ) from error
-    from ..._util import text as words
+        )
+    import jinja2
 
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["percent"] = words.percent
-    environment.filters["count"] = words.count
-    environment.globals.update(formula=words.formula, zip=zip)
+    environment.filters.update(count=words.count, number=_number, remark=_remark)
+    environment.globals.update(formula=words.formula, zip=zip, level_words=_LEVEL_WORDS)
     return environment.from_string(_resource("page.html.j2"))
 
 
@@ -107,3 +131,167 @@ def _policy(*scripts: str) -> str:
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src {hashes}; base-uri 'none'; form-action 'none'"
     )
+
+
+def _banners(results: Sequence[Result]) -> tuple[tuple[Conclusion, str], ...]:
+    """`(the gate's sentence, run)` of the runs that were compared, or are incomplete."""
+    return tuple(
+        (conclude(summary), summary.run_id)
+        for summary in _summaries(results)
+        if any(gated_verdicts(summary)) or not summary.complete
+    )
+
+
+def _fact_columns(rows: Sequence[CheckpointRow]) -> dict[str, tuple[float | int | None, ...]]:
+    """What the checkpoints state of themselves by column; none that no checkpoint states.
+
+    The sequence length in tokens has a column where the checkpoints differ in it.
+    """
+    measurements = [row.measurement for row in rows]
+    facts: dict[str, tuple[float | int | None, ...]] = {
+        "epoch": tuple(m.epoch for m in measurements),
+        "step": tuple(m.step for m in measurements),
+        "sequence": tuple(m.seq_len for m in measurements),
+    }
+    if len(set(facts["sequence"])) == 1:  # it is among the settings at the end of the page
+        del facts["sequence"]
+    return {n: values for n, values in facts.items() if any(v is not None for v in values)}
+
+
+def _number(value: float | None) -> str:
+    """`14,800`, `0.5`."""
+    if value is None:
+        return words.MISSING
+    return words.count(int(value)) if value == int(value) else f"{value:g}"
+
+
+def _remark(cell: MetricRow) -> str:
+    """Why there is no value, or that less is better."""
+    if cell.score.value is None:
+        return cell.score.reason
+    return "lower is better" if cell.less_is_better else ""
+
+
+def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, str, Rows], ...]:
+    """`(title, drawing, rows of its values, the header first)` of each chart of a kind."""
+    return tuple(
+        (each.chart.title, embedded_svg(each), tuple(_chart_rows(each.chart)))
+        for each in drawn
+        if isinstance(each.chart, kind)
+    )
+
+
+def _chart_rows(chart: Chart) -> Iterator[tuple[str, ...]]:
+    if isinstance(chart, BarChart):
+        yield "checkpoint", "difference", "95% interval", "p", "conclusion"
+        for bar in chart.bars:
+            known, p = bar.comparison, bar.p_value
+            interval = units.points_interval(known.interval, known.unit)
+            probability = words.MISSING if p is None else words.p_value(p)
+            difference = units.points(known.difference, known.unit)
+            yield bar.name, difference, interval, probability, bar.conclusion
+        return
+    yield "checkpoint", chart.axis, "score", "95% interval"
+    for curve in chart.curves:
+        run = f"{curve.run}/" if len(chart.curves) > 1 and curve.run else ""
+        for point in curve.points:
+            interval = units.value_interval(point.interval, chart.unit)
+            value = units.value(point.value, chart.unit)
+            yield f"{run}{point.name}", _number(point.x), value, interval
+
+
+def _run_details(run: RunConclusions) -> tuple[str, ...]:
+    """Every sentence on one run: its best ones, its peaks, whether training can stop."""
+    details = [best.detail for best in run.best] + [peak.detail for peak in run.peaks]
+    details += [run.stopping.detail] if run.stopping else []
+    return tuple(filter(None, details))
+
+
+def _noise_tables(conclusions: Conclusions) -> Iterator[tuple[str, Rows, str]]:
+    """`(run, rows with the header first, why there is no noise)` of each run with curves."""
+    for run in conclusions.runs:
+        if len(run.measurements) > 1 and run.noise:
+            reasons = dict.fromkeys(each.reason for each in run.noise if each.step is None)
+            yield run.run, tuple(noise_rows(run, run.noise)), "; ".join(reasons)
+
+
+def _run_pairs(conclusions: Conclusions) -> Rows:
+    """Rows of the table of runs side by side, the header first."""
+    header = ("metric", "left", "right", "at", "difference", "95% interval", "different")
+    rows = tuple(
+        (
+            pair.metric,
+            f"{pair.left} ({pair.left_checkpoint})",
+            f"{pair.right} ({pair.right_checkpoint})",
+            pair.at,
+            units.points(known.difference, known.unit) if known else words.MISSING,
+            units.points_interval(known.interval, known.unit) if known else words.MISSING,
+            pair.differ,
+        )
+        for pair in conclusions.compared
+        for known in (pair.comparison,)
+    )
+    return (header, *rows) if rows else ()
+
+
+def _flips_remark(embedded: Embedded) -> str:
+    """What a reader must know of the list: what was left out, and where it stands."""
+    sentences = [f"Without texts: {reason}." for reason in embedded.missing]
+    if embedded.shown < embedded.flips:
+        sentences.append(
+            f"{words.count(embedded.shown)} of {words.count(embedded.flips)} flips are listed, "
+            "an equal share of each checkpoint; summary.json and the sample files hold the rest."
+        )
+    if any(text[3] for _, texts in embedded.data["samples"] for text in texts):
+        sentences.append(
+            f"Fields longer than {words.count(embedded.field_chars)} characters are cut; "
+            "the sample files hold them whole."
+        )
+    return " ".join(sentences)
+
+
+def _protocol_rows(results: Sequence[Result]) -> Rows:
+    """Protocol, whether it is gated, dataset and coverage, each different row once."""
+    rows = []
+    for result in (r for s in _summaries(results) for c in s.checkpoints for r in c.benchmarks):
+        data = result.dataset
+        about = ", ".join(filter(None, [data.name, data.source, data.licence, data.hash]))
+        role = "headline" if result.primary else "shown beside it"
+        rows.append((result.protocol, role, about, phrases.coverage(result.coverage)))
+    header = ("protocol", "role", "dataset", "coverage")
+    return (header, *dict.fromkeys(rows)) if rows else ()
+
+
+def _checkpoint_rows(table: Overview) -> Rows:
+    """Where each checkpoint comes from, the header first."""
+    rows = [("checkpoint", "given as", "fingerprint", "settings", "read from")]
+    for row in table.rows:
+        known = row.measurement
+        settings = phrases.settings(row.measured.settings if row.measured else known.facts)
+        rows.append((row.label, known.spec, known.fingerprint, settings, known.source))
+    return tuple(rows)
+
+
+def _environments(results: Sequence[Result]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """`(source, [(name, value), ...])` of each source."""
+    for result in results:
+        summary = result.summary
+        facts = [("read from", str(result.path)), ("made by", result.origin)]
+        if summary is not None:
+            facts += [("run", summary.run_id), ("started", summary.started), ("gate", summary.gate)]
+            facts += sorted(summary.environment.items())
+        yield summary.run_id if summary else result.path.name, facts
+
+
+def _notes(results: Sequence[Result], conclusions: Conclusions) -> tuple[str, ...]:
+    """What a reader must know, each once: of the conclusions, the sources and their runs."""
+    found = list(conclusions.notes)
+    for result in results:
+        found += result.notes
+        if result.summary is not None:
+            found += [*result.summary.notes, *phrases.noise_notes(result.summary)]
+    return tuple(dict.fromkeys(found))
+
+
+def _summaries(results: Sequence[Result]) -> tuple[Summary, ...]:
+    return tuple(result.summary for result in results if result.summary is not None)

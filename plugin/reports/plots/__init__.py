@@ -1,1 +1,1 @@
-"""Charts: what is drawn (`series`), and how it is drawn as files (`figures`)."""
+"""Charts: what is drawn (`series`), and how (`figures`)."""

@@ -1,4 +1,4 @@
-"""The charts as SVG and PNG files, by matplotlib.
+"""The charts as SVG and PNG, by matplotlib.
 
 The same data give the same bytes: no date, no random names of clip paths. SVG keeps its text as
 text, so that it can be searched and is drawn in the reader's own fonts.
@@ -10,99 +10,205 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._util.atomic import atomic_write_bytes, atomic_write_text
 from ..._util.errors import CkptbenchError
+from ...gate import units
 from ...results.layout import safe_name
-from .series import BarChart, CurveChart
+from .series import BarChart, Chart, CurveChart, Point
 
-# Okabe and Ito's colours, the dark ones: told apart by readers who do not see all colours.
+if TYPE_CHECKING:
+    from ...gate.planning import FlipsRow, Shares, Target
+
+# Okabe and Ito's colours, the dark ones: readers who do not see all colours can distinguish them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
 DASHES = ("-", "--", ":", "-.", (0, (8, 3)), (0, (3, 3)))
 _MARKERS = ("o", "s", "^", "D", "x", "+")
+_DARK = "#222222"
+# Numbers of samples that a plan's curves have for each factor of ten, from ten on.
+_STEPS = 24
+_DECADES = 7
 # The first that is installed draws what the default font has no glyphs for.
 _KOREAN = ("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "AppleGothic")
 
 
-def write_plots(
-    folder: Path, curves: Sequence[CurveChart], bars: Sequence[BarChart]
-) -> tuple[Path, ...]:
-    """Write every chart as `NAME.svg` and `NAME.png`.
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart, drawn; `name` is that of its files, without a suffix."""
+
+    chart: Chart
+    name: str
+    svg: str
+    png: bytes
+
+
+def drawings(curves: Sequence[CurveChart], bars: Sequence[BarChart]) -> tuple[Drawing, ...]:
+    """Every chart drawn once, for its files and for the HTML page.
 
     Raises:
-        CkptbenchError: matplotlib is not installed, or a file cannot be written.
+        CkptbenchError: matplotlib is not installed.
     """
-    paths: list[Path] = []
+    found: dict[str, Drawing] = {}
     with matplotlib_set():
         for curve in curves:
             name = safe_name(f"{curve.metric}-by-{curve.axis}".replace("@", "_at_"))
-            paths += _save(folder / name, curve_figure(curve))
-        for place, bar in enumerate(bars):
-            same = [b for b in bars[:place] if b.metric == bar.metric]
-            ending = f"-{len(same) + 1}" if same else ""
+            found[name] = Drawing(curve, name, *_drawn(curve_figure(curve)))
+        for index, bar in enumerate(bars):
+            same = sum(other.metric == bar.metric for other in bars[:index])
+            ending = f"-{same + 1}" if same else ""
             name = safe_name(f"{bar.metric}-difference{ending}".replace("@", "_at_"))
-            paths += _save(folder / name, bar_figure(bar))
+            found[name] = Drawing(bar, name, *_drawn(bar_figure(bar)))
+    return tuple(found.values())
+
+
+def write_drawings(folder: Path, drawn: Sequence[Drawing]) -> tuple[Path, ...]:
+    """Write every drawing as `NAME.svg` and `NAME.png`.
+
+    Raises:
+        CkptbenchError: a file cannot be written.
+    """
+    paths = []
+    for each in drawn:
+        svg, png = folder / f"{each.name}.svg", folder / f"{each.name}.png"
+        atomic_write_text(svg, each.svg)
+        atomic_write_bytes(png, each.png)
+        paths += [svg, png]
     return tuple(paths)
+
+
+def write_plan(
+    path: Path, title: str, target: Target, rows: Sequence[FlipsRow], known: Shares | None
+) -> None:
+    """Write the chart of a plan as SVG, or as PNG where the path ends so.
+
+    Args:
+        title: what is compared.
+        rows: a curve for each; up to three times the samples that are needed, or there are.
+        known: the baseline, if there is one.
+
+    Raises:
+        CkptbenchError: matplotlib is not installed, or the file cannot be written.
+    """
+    with matplotlib_set():
+        text, image = _drawn(plan_figure(title, target, rows, known))
+    if path.suffix == ".png":
+        atomic_write_bytes(path, image)
+    else:
+        atomic_write_text(path, text)
 
 
 def curve_figure(chart: CurveChart) -> Any:
     """A matplotlib figure of the learning curves with their 95% bands, shares in per cent."""
-    from matplotlib.figure import Figure
-
-    scale = 100 if chart.share else 1
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for place, curve in enumerate(chart.curves):
-        style = place % len(COLOURS)
-        points = curve.points
+    scale = 100 if chart.unit == "share" else 1
+    figure, axes = _subplots(4.2, chart.metric)
+    for index, curve in enumerate(chart.curves):
+        style = index % len(COLOURS)
         axes.plot(
-            [point.x for point in points],
-            [point.value * scale for point in points],
+            [point.x for point in curve.points],
+            [point.value * scale for point in curve.points],
             color=COLOURS[style],
             linestyle=DASHES[style],
             marker=_MARKERS[style],
             label=plain(curve.run or "unnamed run"),
         )
-        known = [(point.x, *point.interval) for point in points if point.interval is not None]
-        if known:
-            x, low, high = zip(*known, strict=True)
-            below, above = [v * scale for v in low], [v * scale for v in high]
-            axes.fill_between(x, below, above, color=COLOURS[style], alpha=0.15, linewidth=0)
-    axes.set_title(plain(chart.metric))
+        for known, points in groupby(curve.points, lambda point: point.interval is not None):
+            if known:
+                _draw_intervals(axes, list(points), scale, COLOURS[style])
     axes.set_xlabel(chart.axis)
-    unit = "score, %" if chart.share else "lower is better"
-    axes.set_ylabel(f"{unit} (bands: 95% intervals)")
+    label = "lower is better" if chart.higher_is_better is False else "score"
+    label = "score, %" if chart.unit == "share" else label
+    axes.set_ylabel(f"{label} (bands: 95% intervals)")
     axes.grid(alpha=0.3)
     if len(chart.curves) > 1:
         axes.legend()
     return figure
 
 
-def bar_figure(chart: BarChart) -> Any:
-    """A matplotlib figure of the differences with their 95% intervals, in percentage points."""
-    from matplotlib.figure import Figure
+def _draw_intervals(axes: Any, points: Sequence[Point], scale: int, colour: str) -> None:
+    """A band over neighbouring points; a line where only one has an interval."""
+    x = [point.x for point in points]
+    ends = [[end * scale for end in point.interval or ()] for point in points]
+    low, high = zip(*ends, strict=True)
+    if len(x) == 1:
+        axes.vlines(x, low, high, color=colour, linewidth=1.2)
+    else:
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
-    figure = Figure(figsize=(7, 1.4 + 0.34 * len(chart.bars)), layout="constrained")
-    axes = figure.subplots()
-    for place, bar in enumerate(chart.bars):
+
+def bar_figure(chart: BarChart) -> Any:
+    """A matplotlib figure of the differences with their 95% intervals, in the metric's unit."""
+    figure, axes = _subplots(1.4 + 0.34 * len(chart.bars), chart.title, wrap=True)
+    unit = chart.bars[0].comparison.unit
+    scale = 100 if unit == "share" else 1
+    for index, bar in enumerate(chart.bars):
         figures = bar.comparison
-        difference = figures.difference * 100
-        colour = COLOURS[0] if difference >= 0 else COLOURS[1]
-        axes.barh(place, difference, color=colour, alpha=0.75, height=0.6)
+        colour = COLOURS[0] if figures.improvement >= 0 else COLOURS[1]
+        axes.barh(index, figures.difference * scale, color=colour, alpha=0.75, height=0.6)
         if figures.interval is not None:
-            low, high = (end * 100 for end in figures.interval)
-            axes.plot([low, high], [place, place], color="#222222", marker="|", linewidth=1.2)
-    names = [plain(f"{bar.name} ({bar.told})") for bar in chart.bars]
+            ends = [end * scale for end in figures.interval]
+            axes.plot(ends, [index, index], color=_DARK, marker="|", linewidth=1.2)
+    names = [plain(f"{bar.name} ({bar.conclusion})") for bar in chart.bars]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_title(plain(f"{chart.metric}: difference from {chart.against}"), wrap=True)
-    axes.set_xlabel("difference, pp (lines: 95% intervals)")
+    axes.axvline(0, color=_DARK, linewidth=0.8)
+    unit_name = units.size(0.0, unit).partition(" ")[2]
+    what = ", ".join(filter(None, ["difference", unit_name]))
+    axes.set_xlabel(f"{what} (lines: 95% intervals)")
     axes.grid(axis="x", alpha=0.3)
     return figure
+
+
+def plan_figure(title: str, target: Target, rows: Sequence[FlipsRow], known: Shares | None) -> Any:
+    """A matplotlib figure of the smallest drop that is found, by the number of samples."""
+    from matplotlib.ticker import FuncFormatter
+
+    from ...gate.planning import mde_curve
+
+    figure, axes = _subplots(4.2, title)
+    needed = [row.needed for row in rows if row.needed is not None]
+    last = 3 * max([100, *needed, *([known.n] if known else [])])
+    ns = [round(10 ** (1 + step / _STEPS)) for step in range(_STEPS * _DECADES)]
+    ns = [n for n in ns if n <= last]
+    for index, row in enumerate(rows):
+        drops = mde_curve(target, row.flips, ns, known)
+        points = [(n, drop * 100) for n, drop in zip(ns, drops, strict=True) if drop is not None]
+        axes.plot(
+            [n for n, _ in points],
+            [drop for _, drop in points],
+            color=COLOURS[index % len(COLOURS)],
+            linestyle=DASHES[index % len(COLOURS)],
+            label=plain(
+                f"{100 * row.flips:.3g}% flips" + (f" ({row.source})" if row.source else "")
+            ),
+        )
+    axes.axhline(target.drop * 100, color=_DARK, linewidth=0.8)
+    if known:
+        axes.axvline(known.n, color=_DARK, linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        axis(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:g}"[0] in "125" else ""))
+    axes.set_xlabel("samples" + (f" (dotted: {known.n:,})" if known else ""))
+    axes.set_ylabel(f"true drop found with {target.power:.0%} power, pp")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    return figure
+
+
+def _subplots(height: float, title: str, *, wrap: bool = False) -> tuple[Any, Any]:
+    """A figure, its height in inches, and its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, height), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title(plain(title), wrap=wrap)
+    return figure, axes
 
 
 def check_matplotlib(where: str) -> None:
@@ -112,25 +218,20 @@ def check_matplotlib(where: str) -> None:
         CkptbenchError: matplotlib is not installed.
     """
     if find_spec("matplotlib") is None:
-        raise _missing(where)
-
-
-def _missing(where: str) -> CkptbenchError:
-    return CkptbenchError(
-        "the plots need matplotlib, which is not installed",
-        where=where,
-        remedy="Install it with: pip install 'ckptbench[report]'",
-    )
+        raise CkptbenchError(
+            "the plots need matplotlib, which is not installed",
+            where=where,
+            remedy="Install it with: pip install 'ckptbench[report]'",
+        )
 
 
 @contextmanager
 def matplotlib_set() -> Iterator[None]:
-    """matplotlib set to draw the same thing everywhere, whatever the user's own settings say."""
-    try:
-        import matplotlib
-        from matplotlib import font_manager
-    except ImportError as error:
-        raise _missing("report plots") from error
+    """matplotlib set to draw the same thing everywhere, whatever the user's own settings."""
+    check_matplotlib("report plots")
+    import matplotlib
+    from matplotlib import font_manager
+
     installed = set(font_manager.get_font_names())
     fonts = ["DejaVu Sans", *(name for name in _KOREAN if name in installed)]
     ours: dict[Any, object] = {
@@ -148,15 +249,7 @@ def matplotlib_set() -> Iterator[None]:
         yield
 
 
-def _save(path: Path, figure: Any) -> list[Path]:
-    svg, png = path.with_name(f"{path.name}.svg"), path.with_name(f"{path.name}.png")
-    text, image = drawn(figure)
-    atomic_write_text(svg, text)
-    atomic_write_bytes(png, image)
-    return [svg, png]
-
-
-def drawn(figure: Any) -> tuple[str, bytes]:
+def _drawn(figure: Any) -> tuple[str, bytes]:
     """A figure as SVG and as PNG."""
     text, image = io.StringIO(), io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})

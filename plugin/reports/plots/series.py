@@ -1,15 +1,16 @@
-"""What the charts show, without a word on how: the HTML page and the plot files draw the same."""
+"""What the charts show, whatever draws it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate.verdict import Comparison, Verdict
+from ...readers.result import Result
 from ...results.measurement import Measurement
-from ..overview import Overview, checkpoint_label, headline_metrics
+from ..overview import Overview, checkpoint_label, headline_metrics, overview
 
 Axis = Literal["epoch", "step", "checkpoint"]
 
@@ -20,7 +21,7 @@ class Point:
 
     Attributes:
         name: of the checkpoint.
-        x: epoch, step, or its place in the run, from 1.
+        x: epoch, step, or its position in the run, from 1.
         value: a fraction of a share, and what it is of another number.
         interval: 95% interval `(low, high)`, or None.
     """
@@ -45,21 +46,21 @@ class CurveChart:
 
     Attributes:
         axis: what x is, the same for every curve.
-        share: whether values are fractions, shown in per cent.
+        unit: of the values: `share` of fractions, shown in per cent, or empty.
         higher_is_better: None where that is not known.
     """
 
     metric: str
     axis: Axis
     curves: tuple[Curve, ...]
-    share: bool = True
+    unit: Literal["share", ""] = "share"
     higher_is_better: bool | None = True
 
     @property
     def title(self) -> str:
         """What is drawn, in a few words."""
-        told = f"{self.metric} by {self.axis}"
-        return f"{told}, lower is better" if self.higher_is_better is False else told
+        title = f"{self.metric} by {self.axis}"
+        return f"{title}, lower is better" if self.higher_is_better is False else title
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,13 @@ class Bar:
     Attributes:
         name: of the checkpoint.
         comparison: it minus what it is compared with, as fractions.
-        told: what is concluded of it, a few words.
+        conclusion: of it, a few words.
         p_value: what that is concluded by, after correction where there is one; None untested.
     """
 
     name: str
     comparison: Comparison
-    told: str
+    conclusion: str
     p_value: float | None
 
 
@@ -92,107 +93,107 @@ class BarChart:
     bars: tuple[Bar, ...]
 
     @property
-    def extent(self) -> tuple[float, float]:
-        """`(low, high)` of what has to be shown, zero always and never nothing."""
-        ends = [bar.comparison.difference for bar in self.bars]
-        ends += [end for bar in self.bars for end in bar.comparison.interval or ()]
-        low, high = min(0.0, *ends), max(0.0, *ends)
-        return (low, high) if high > low else (-0.01, 0.01)
+    def title(self) -> str:
+        """What is drawn, in a few words."""
+        return f"{self.metric}: difference from {self.against}"
+
+
+Chart = CurveChart | BarChart
+
+
+def charts(
+    results: Sequence[Result], conclusions: Conclusions
+) -> tuple[tuple[CurveChart, ...], tuple[BarChart, ...]]:
+    """Every chart of a report."""
+    bars = bar_charts(overview(results, conclusions), conclusions)
+    return curve_charts(conclusions), bars
 
 
 def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
     """A chart for each headline metric that some run has at two checkpoints or more.
 
     x is the epoch where every checkpoint states one, so that runs are seen at equal epochs; else
-    the step, else the place in the run.
+    the step, else the position in the run.
     """
     runs = conclusions.runs
-    axis, place = _axis(runs)
+    axis, position = _axis(runs)
     charts = []
     for metric in headline_metrics([m for run in runs for m in run.measurements]):
-        curves = tuple(_curve(run, metric, place) for run in runs)
+        curves = tuple(_curve(run, metric, position) for run in runs)
         if any(len(curve.points) > 1 for curve in curves):
             shown = tuple(curve for curve in curves if curve.points)
-            scores = [m.score(metric) for run in runs for m in run.measurements]
-            share = all(score.share for score in scores if score is not None)
-            ways = {s.higher_is_better for s in scores if s is not None}
-            better = ways.pop() if len(ways) == 1 else None
-            charts.append(CurveChart(metric, axis, shown, share, better))
+            every = [m.score(metric) for run in runs for m in run.measurements]
+            scores = [score for score in every if score is not None]
+            unit: Literal["share", ""] = "share" if all(s.share for s in scores) else ""
+            directions = {score.higher_is_better for score in scores}
+            better = directions.pop() if len(directions) == 1 else None
+            charts.append(CurveChart(metric, axis, shown, unit, better))
     return tuple(charts)
 
 
-def bar_charts(overview: Overview, conclusions: Conclusions) -> tuple[BarChart, ...]:
+def bar_charts(table: Overview, conclusions: Conclusions) -> tuple[BarChart, ...]:
     """Differences from the baseline, or without one from the best checkpoint of each run."""
-    return _against_baseline(overview) if overview.compared else _against_best(conclusions)
+    found = _against_baseline(table) if table.compared else _against_best(conclusions)
+    return tuple(chart for chart in found if chart.bars)
 
 
-def _against_baseline(overview: Overview) -> tuple[BarChart, ...]:
-    charts = []
-    for place, metric in enumerate(overview.metrics):
-        verdicts = [(row.label, row.cells[place].verdict) for row in overview.rows]
+def _against_baseline(table: Overview) -> Iterator[BarChart]:
+    for index, metric in enumerate(table.metrics):
+        cells = [(row.label, row.cells[index]) for row in table.rows]
         bars = tuple(
-            Bar(label, verdict.comparison, verdict.word, _deciding(verdict))
-            for label, verdict in verdicts
-            if verdict is not None and verdict.comparison is not None
+            Bar(label, cell.comparison, cell.word, _deciding_p(cell.verdict, cell.comparison))
+            for label, cell in cells
+            if cell.verdict is not None and cell.comparison is not None
         )
-        if bars:
-            charts.append(BarChart(metric, "the baseline", bars))
-    return tuple(charts)
+        yield BarChart(metric, "the baseline", bars)
 
 
-def _against_best(conclusions: Conclusions) -> tuple[BarChart, ...]:
-    charts = []
+def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
     for run in conclusions.runs:
         for best in run.best:
             bars = tuple(
                 Bar(
                     rival.name,  # what it is compared with names the run
                     rival.comparison,
-                    "told apart" if rival.distinguishable else "not told apart",
+                    "significant" if rival.distinguishable else "not significant",
                     rival.p_adjusted,
                 )
                 for rival in best.rivals
                 if rival.comparison is not None
             )
-            if bars:
-                against = checkpoint_label(conclusions, run.run, best.best)
-                charts.append(BarChart(best.metric, f"{against}, the best", bars))
-    return tuple(charts)
+            against = checkpoint_label(conclusions, run.run, best.best)
+            yield BarChart(best.metric, f"{against}, the best", bars)
 
 
-def _deciding(verdict: Verdict) -> float | None:
-    figures = verdict.comparison
-    if figures is not None and figures.difference < 0 and verdict.p_adjusted is not None:
-        return verdict.p_adjusted
-    return figures.p_value if figures is not None else None
+def _deciding_p(verdict: Verdict, figures: Comparison) -> float | None:
+    corrected = figures.difference < 0 and verdict.p_adjusted is not None
+    return verdict.p_adjusted if corrected else figures.p_value
 
 
-Place = Callable[[int, Measurement], float]
+Position = Callable[[int, Measurement], float]
 
 
-def _axis(runs: Sequence[RunConclusions]) -> tuple[Axis, Place]:
-    epochs = [[m.epoch for m in run.measurements] for run in runs]
-    steps = [[m.step for m in run.measurements] for run in runs]
-    if all(_places(of_run) for of_run in epochs):
+def _axis(runs: Sequence[RunConclusions]) -> tuple[Axis, Position]:
+    if all(_is_axis([m.epoch for m in run.measurements]) for run in runs):
         return "epoch", lambda _, measurement: float(measurement.epoch or 0.0)
-    if all(_places(of_run) for of_run in steps):
+    if all(_is_axis([m.step for m in run.measurements]) for run in runs):
         return "step", lambda _, measurement: float(measurement.step or 0)
     return "checkpoint", lambda index, _: index + 1.0
 
 
-def _places(values: Sequence[float | None]) -> bool:
-    """Whether the values can be an axis: all known, and most checkpoints at a place of their own.
+def _is_axis(values: Sequence[float | None]) -> bool:
+    """Whether all values are known, and most checkpoints have one of their own.
 
     The last checkpoint of an epoch and the one saved when training ends often share theirs.
     """
     return None not in values and 2 * len(set(values)) > len(values)
 
 
-def _curve(run: RunConclusions, metric: str, place: Place) -> Curve:
-    points = []
-    for index, measurement in enumerate(run.measurements):
-        score = measurement.score(metric)
-        if score is not None and score.value is not None:
-            x = place(index, measurement)
-            points.append(Point(measurement.name, x, score.value, score.interval))
+def _curve(run: RunConclusions, metric: str, position: Position) -> Curve:
+    scores = [(index, m, m.score(metric)) for index, m in enumerate(run.measurements)]
+    points = [
+        Point(measurement.name, position(index, measurement), score.value, score.interval)
+        for index, measurement, score in scores
+        if score is not None and score.value is not None
+    ]
     return Curve(run.run, tuple(sorted(points, key=lambda point: point.x)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.analysis.averages import average_of, with_average
+from ckptbench.analysis.composites import average_of, with_average
 from ckptbench.analysis.conclude import conclude
 from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score

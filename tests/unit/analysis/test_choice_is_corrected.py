@@ -17,6 +17,8 @@ from ckptbench.analysis.overfitting import peak_and_last
 from ckptbench.analysis.runs import compare_runs
 from ckptbench.results.measurement import Measurement
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Measurement]
 RUNS, CHECKPOINTS, N, FLIPS = 600, 8, 300, 0.3
 SETTINGS = Settings()

@@ -13,7 +13,7 @@ from ckptbench._util.errors import CkptbenchError
 from ckptbench.analysis import runs
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
-from ckptbench.analysis.order import in_order
+from ckptbench.analysis.eligibility import in_order
 from ckptbench.results.measurement import Measurement
 from ckptbench.scores.score import Score
 

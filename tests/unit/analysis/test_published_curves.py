@@ -10,6 +10,8 @@ from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions, RunConclusions
 from ckptbench.results.measurement import Measurement
 
+pytestmark = pytest.mark.slow
+
 SHORT, LONG = "mlm_v2 (seq_len 1536)", "mlm_v2 (seq_len 2048)"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ckptbench.analysis.conclude import conclude
-from ckptbench.analysis.noise import noise_of, step_noise
+from ckptbench.analysis.noise import step_noise, step_noise_of
 from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
@@ -75,7 +75,7 @@ def test_too_few_and_places_that_do_not_rise_are_refused(
 
 
 def test_it_stands_beside_the_sampling_error_and_the_range() -> None:
-    noise = noise_of("acc", measured([0.50, 0.56, 0.58, 0.66], [100, 200, 300, 400], 0.02))
+    noise = step_noise_of("acc", measured([0.50, 0.56, 0.58, 0.66], [100, 200, 300, 400], 0.02))
     # Second differences -0.04 and 0.06, each of the variance 6/4 of the noise's.
     assert noise.step == pytest.approx(np.sqrt((0.02**2 + 0.03**2) / 1.5 / 2))
     assert noise.sampling == pytest.approx(0.02)
@@ -84,17 +84,17 @@ def test_it_stands_beside_the_sampling_error_and_the_range() -> None:
 
 
 def test_it_needs_four_checkpoints_and_says_so() -> None:
-    noise = noise_of("acc", measured([0.5, 0.6, 0.7], [1, 2, 3]))
+    noise = step_noise_of("acc", measured([0.5, 0.6, 0.7], [1, 2, 3]))
     assert (noise.step, noise.signal_to_noise) == (None, None)
     assert noise.reason == "3 checkpoints, 4 are needed"
 
 
 def test_values_that_do_not_move_have_no_ratio_and_no_errors_no_sampling_error() -> None:
-    noise = noise_of("acc", measured([0.5] * 4, [1, 2, 3, 4], None))
+    noise = step_noise_of("acc", measured([0.5] * 4, [1, 2, 3, 4], None))
     assert (noise.step, noise.signal_to_noise) == (0.0, None)
     assert noise.reason == "no step-to-step noise"
     assert (
-        noise_of(
+        step_noise_of(
             "acc",
             [
                 Measurement(
@@ -113,9 +113,9 @@ def test_values_that_do_not_move_have_no_ratio_and_no_errors_no_sampling_error()
 
 def test_places_stand_in_for_steps_that_are_not_known() -> None:
     values = [0.5, 0.56, 0.58, 0.66]
-    known = noise_of("acc", measured(values, [1, 2, 3, 4]))
-    assert noise_of("acc", measured(values, [10, None, 30, 40])).step == known.step
-    assert noise_of("acc", measured(values, [10, 10, 30, 40])).step == known.step
+    known = step_noise_of("acc", measured(values, [1, 2, 3, 4]))
+    assert step_noise_of("acc", measured(values, [10, None, 30, 40])).step == known.step
+    assert step_noise_of("acc", measured(values, [10, 10, 30, 40])).step == known.step
 
 
 def test_a_run_has_the_noise_of_each_of_its_metrics(asked: Make) -> None:

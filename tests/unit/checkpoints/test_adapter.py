@@ -13,7 +13,6 @@ import pytest
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import FillMask, Generate, LogLikelihood, Response
 from ckptbench.fixtures.checkpoints.cache import Models
-from ckptbench.fixtures.checkpoints.model_kind import model_kind
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
@@ -100,7 +99,7 @@ def on_gpu(dtype: str) -> Any:
     import torch
 
     missing = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-    return pytest.param("cuda", dtype, marks=missing)
+    return pytest.param("cuda", dtype, marks=(pytest.mark.gpu, missing))
 
 
 GPU = [on_gpu("fp32"), on_gpu("bf16"), on_gpu("fp16")]
@@ -121,7 +120,7 @@ def test_an_adapter_changes_the_answers_and_the_base_stays_as_it_was(
         with models.loaded(checkpoint, following) as loaded:
             of.add(id(loaded.model))
             given.append(answers(loaded))
-            if checkpoint.kind != "adapter":
+            if checkpoint.kind.name != "adapter":
                 state = {n: w.clone() for n, w in loaded.model.state_dict().items()}
                 weights.append((loaded.fingerprint, state))
     assert len(of) == 1, "the base is loaded once"
@@ -241,7 +240,7 @@ def test_an_adapter_without_effect_is_refused(make: Make, base: str) -> None:
 def test_an_adapter_of_a_masked_model_changes_its_answers(make: Make) -> None:
     adapter = make(base=MLM)
     spec = f"demo-mlm+adapter={adapter}"
-    assert model_kind(resolve(spec)) == "masked"
+    assert resolve(spec).model_kind == "masked"
     models = Models(device="cpu", dtype="fp32")
     plain = answers_of(models, "demo-mlm", FILLED)
     assert answers_of(models, spec, FILLED) != plain
@@ -251,7 +250,7 @@ def test_an_adapter_of_a_masked_model_changes_its_answers(make: Make) -> None:
 def test_the_adapters_folder_alone_finds_its_base(make: Make) -> None:
     adapter = make()
     models = Models(device="cpu", dtype="fp32")
-    assert resolve(str(adapter)).kind == "adapter"
+    assert resolve(str(adapter)).kind.name == "adapter"
     assert answers_of(models, str(adapter)) == answers_of(models, f"demo-code+adapter={adapter}")
 
 

@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_a_name_is_its_snapshot_in_the_cache(cache: Path, spec: str, commit: str) -> None:
     found = resolve(spec)
-    assert (found.kind, found.path) == ("huggingface", cache / "snapshots" / (commit * 40))
+    assert (found.kind.name, found.path) == ("huggingface", cache / "snapshots" / (commit * 40))
 
 
 @pytest.mark.usefixtures("cache")

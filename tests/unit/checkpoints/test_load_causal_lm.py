@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.causal_lm import LoadedCausalLM, load_causal_lm
-from ckptbench.fixtures.checkpoints.model_kind import model_kind
+from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
 Save = Callable[..., Path]
@@ -168,15 +167,15 @@ def test_the_configuration_tells_the_kind(
     config: dict[str, Any], kind: str, tmp_path: Path
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert model_kind(resolve(str(tmp_path))) == kind
+    assert resolve(str(tmp_path)).model_kind == kind
 
 
 def test_a_file_of_a_training_run_is_causal(tmp_path: Path) -> None:
     (tmp_path / "checkpoint_best.pt").write_bytes(b"x")
-    assert model_kind(resolve(str(tmp_path / "checkpoint_best.pt"))) == "causal"
+    assert resolve(str(tmp_path / "checkpoint_best.pt")).model_kind == "causal"
 
 
 def test_what_is_neither_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "vit"}))
     with pytest.raises(CkptbenchError, match="neither a masked nor a causal"):
-        model_kind(resolve(str(tmp_path)))
+        _ = resolve(str(tmp_path)).model_kind

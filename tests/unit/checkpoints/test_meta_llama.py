@@ -15,7 +15,7 @@ import pytest
 
 from ckptbench import Generate
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.causal_lm import LoadedCausalLM, load_causal_lm
+from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
 WIDTH, HEADS, KV_HEADS, INNER, LAYERS, EXTRA = 32, 4, 2, 48, 3, 3

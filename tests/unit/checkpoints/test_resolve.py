@@ -4,8 +4,9 @@ import pytest
 
 import ckptbench.benchmarks
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import Checkpoint
+from ckptbench.fixtures.checkpoints.huggingface import HUGGING_FACE, TORCH_FILE
 from ckptbench.fixtures.checkpoints.resolve import resolve
-from ckptbench.fixtures.checkpoints.spec import Checkpoint
 
 
 def checkpoint_folder(folder: Path) -> Path:
@@ -32,7 +33,7 @@ def refusal(spec: str) -> CkptbenchError:
 
 def test_a_folder_with_a_configuration_is_a_checkpoint(tmp_path: Path) -> None:
     folder = checkpoint_folder(tmp_path / "run 1" / "checkpoint-655")
-    assert resolve(str(folder)) == Checkpoint(str(folder), folder, "huggingface")
+    assert resolve(str(folder)) == Checkpoint(str(folder), folder, HUGGING_FACE)
 
 
 def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +98,7 @@ def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: P
 def test_a_file_of_a_training_run_is_a_checkpoint(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"x")
     found = resolve(str(tmp_path / name))
-    assert found == Checkpoint(str(tmp_path / name), tmp_path / name, "torch_file")
+    assert found == Checkpoint(str(tmp_path / name), tmp_path / name, TORCH_FILE)
 
 
 def test_a_folder_of_such_files_is_answered_with_the_best(tmp_path: Path) -> None:

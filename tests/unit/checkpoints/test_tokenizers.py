@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
 from ckptbench.fixtures.checkpoints.fingerprint import TOKENIZER_FILES
-from ckptbench.fixtures.checkpoints.huggingface import LoadedMaskedLM, load_masked_lm
+from ckptbench.fixtures.checkpoints.huggingface import (
+    LoadedMaskedLM,
+    load_causal_lm,
+    load_masked_lm,
+)
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.checkpoints.tokenizers import check_given, load_tokenizer
 

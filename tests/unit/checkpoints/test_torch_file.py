@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.causal_lm import LoadedCausalLM, load_causal_lm
+from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.checkpoints.torch_file import bare_name, read_torch_file
 

@@ -335,3 +335,23 @@ def test_a_tolerance_for_an_unknown_metric_names_the_nearest(
     other = make_run(tmp_path / "b", {"c": outcomes(2, 4)})
     assert compare(run, other, "--tolerance", "reel@1=2") == 2
     assert "did you mean 'real@1'" in capsys.readouterr().err
+
+
+def test_bare_numbers_of_one_benchmark_are_compared_together() -> None:
+    from ckptbench.analysis.side_by_side import side_by_side
+    from ckptbench.readers.reported import reported_score
+    from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+
+    def passes(benchmark: str, protocol: str, *values: float) -> Measurement:
+        metrics = zip(("pass@1", "pass@5"), values, strict=True)
+        scores = tuple(reported_score(metric, value, n=164) for metric, value in metrics)
+        bench = BenchmarkMeasurement(benchmark, protocol, True, scores)
+        return Measurement(benchmark, benchmarks=(bench,))
+
+    result = side_by_side(
+        passes("pass", "", 0.3, 0.5), passes("humaneval", "humaneval/x", 0.3, 0.5)
+    )
+    (task,) = result.tasks
+    assert [verdict.metric for verdict in task.verdicts] == ["pass@1", "pass@5"]
+    assert not result.having("missing")
+    assert (result.in_baseline, result.compared) == (2, 2)

@@ -12,7 +12,10 @@ import pytest
 from ckptbench.cli import main
 from ckptbench.fixtures.datasets.io.sample_file import shipped
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's")
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),
+]
 
 
 @pytest.fixture
@@ -202,4 +205,4 @@ def test_instruction_rows_in_a_folder_of_datasets_are_judged(
         assert judge(file, "--dataset", name, "--data", tmp_path / "data", "--k", "1") == 0
         assert "pass@1  100.00%" in capsys.readouterr().out
     assert judge(file, "--dataset", "humaneval", "--data", tmp_path / "data") == 2
-    assert "holds no dataset of humaneval" in capsys.readouterr().err
+    assert "has no dataset of humaneval" in capsys.readouterr().err

@@ -210,7 +210,7 @@ def test_folders_that_cannot_be_used_are_refused(
     one = make_run(tmp_path / "one", {"c": samples(0, 4)})
     arguments = {
         "full": ([one], one, "exists already"),
-        "missing": ([tmp_path / "none"], tmp_path / "out", "is no folder"),
+        "missing": ([tmp_path / "none"], tmp_path / "out", "is not a folder"),
         "twice": ([one, one], tmp_path / "out", "is given twice"),
     }
     parts, out, told = arguments[what]

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.config import options as all_options
-from ckptbench.config.effective import check_wanted, effective
+from ckptbench.config import command_line
+from ckptbench.config.effective import effective
+from ckptbench.config.eval_config import check_wanted
 from ckptbench.config.eval_config_file import read
 from ckptbench.config.options import Options
-from ckptbench.scores.wanted import wanted_among
+from ckptbench.scores.metric import wanted_among
 
 METRICS = ("gsm8k exact_match,strict-match", "gsm8k exact_match,flexible-extract")
 Read = Callable[..., Options]
@@ -24,7 +25,7 @@ Read = Callable[..., Options]
 @pytest.fixture
 def options_of(pytestconfig: pytest.Config, tmp_path: Path) -> Read:
     """The options of a session with a file and what stands on the command line."""
-    defaults = all_options.read(pytestconfig, continued="run")
+    defaults = command_line.read(pytestconfig, continued="run")
 
     def read_options(content: Any = None, **typed: Any) -> Options:
         plan = None

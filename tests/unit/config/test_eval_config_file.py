@@ -96,10 +96,16 @@ def test_every_key_is_obeyed(tmp_path: Path) -> None:
     settings = plan_of(tmp_path, WHOLE).of("gsm8k")
     assert settings is not None
     assert settings.entry == "tasks.gsm8k"
-    assert (settings.num_fewshot, settings.batch_size, settings.limit) == (5, 8, 0.2)
-    assert (settings.metrics, settings.timeout_s) == (("exact_match",), 3600)
-    assert (settings.output_path, settings.log_samples) == ("out/gsm8k.json", True)
-    assert settings.description == "school mathematics"
+    assert settings.values == {
+        "num_fewshot": 5,
+        "batch_size": 8,
+        "limit": 0.2,
+        "metrics": ("exact_match",),
+        "timeout_s": 3600,
+        "output_path": "out/gsm8k.json",
+        "log_samples": True,
+        "priority": 1,
+    }
 
 
 def test_priority_orders_and_the_order_of_the_file_decides_among_equals(tmp_path: Path) -> None:
@@ -127,7 +133,7 @@ def test_null_asks_everything_and_silence_decides_nothing(
 ) -> None:
     settings = plan_of(tmp_path, {"tasks": {"gsm8k": limit}}).of("gsm8k")
     assert settings is not None
-    assert (settings.limit, settings.has_limit) == (None, has)
+    assert settings.values == ({"limit": None} if has else {})
 
 
 def test_benchmarks_may_be_a_list_of_those_that_run(tmp_path: Path) -> None:
@@ -195,7 +201,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     [
         (
             '{"tasks": {"gsm8k": {"limit": 1,}}}',
-            "eval.json:1:33: no JSON: ",
+            "eval.json:1:33: not valid JSON: ",
         ),
         ('{"tasks": ["gsm8k"]}', "eval.json: 1 mistake:\n  tasks: expected an object, got"),
         ('{"tasks": {"gsm8k": 5}}', "eval.json: 1 mistake:\n  tasks.gsm8k: expected an object"),
@@ -204,7 +210,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("[]", "eval.json: expected an object with `benchmarks` and `tasks`, got list"),
         (
             '{"tasks": {"gsm8k": {"limit": 1}, "gsm8k": {"limit": 2}}}',
-            "eval.json: a key stands twice in one place: gsm8k",
+            "eval.json: duplicate keys: gsm8k",
         ),
         (
             '{"tasks": {"a": {"tasks": "gsm8k"}, "b": {"tasks": ["gsm8k"]}}}',
@@ -222,7 +228,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
             '{"tasks": {"a": {"apply_chat_template": 3}}}',
             "tasks.a.apply_chat_template: expected true, false, or the name of a chat template",
         ),
-        ("", "eval.json:1:1: no JSON: "),
+        ("", "eval.json:1:1: not valid JSON: "),
     ],
 )
 def test_one_mistake_is_one_clear_message(tmp_path: Path, text: str, message: str) -> None:
@@ -231,19 +237,19 @@ def test_one_mistake_is_one_clear_message(tmp_path: Path, text: str, message: st
 
 def test_a_trailing_comma_is_named(tmp_path: Path) -> None:
     text = '{\n  "tasks": {\n    "gsm8k": {"limit": 1},\n  }\n}\n'
-    assert told(tmp_path, text).endswith("take away the comma before it")
+    assert told(tmp_path, text).endswith("remove the comma before it")
 
 
 def test_a_yaml_key_that_stands_twice_is_refused_as_in_json(tmp_path: Path) -> None:
     text = "tasks:\n  gsm8k: {limit: 1}\n  gsm8k: {limit: 2}\n"
-    assert "a key stands twice in one place: gsm8k" in told(tmp_path, text, "eval.yaml")
+    assert "duplicate keys: gsm8k" in told(tmp_path, text, "eval.yaml")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("eval.yaml", "tasks: [gsm8k\n", "eval.yaml:2:1: no YAML: "),
-        ("eval.toml", "tasks = {gsm8k = }\n", "eval.toml: no TOML: "),
+        ("eval.yaml", "tasks: [gsm8k\n", "eval.yaml:2:1: not valid YAML: "),
+        ("eval.toml", "tasks = {gsm8k = }\n", "eval.toml: not valid TOML: "),
         ("eval.ini", "", "a configuration file ends in .json, .yaml, .yml, .toml"),
     ],
 )

@@ -15,6 +15,8 @@ from ckptbench.fixtures.datasets.code import codecontests, completions_file, hum
 from ckptbench.fixtures.datasets.code.protocols import IMPORTS, canonical_program, task_of
 from ckptbench.fixtures.sandbox import Sandbox, StdioTask, Task
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data() -> Path:
@@ -158,7 +160,7 @@ def test_accepted_programs_fail_for_a_known_reason(data: Path) -> None:
     with Sandbox() as usual:
         verdicts = dict(usual.judge(first))
     words = {
-        "_".join(name.partition("/")[2].split("_")[:2]): verdict.word
+        "_".join(name.partition("/")[2].split("_")[:2]): verdict.status
         for name, verdict in verdicts.items()
         if not verdict.passed
     }

@@ -99,6 +99,7 @@ def test_the_josa_behind_the_blank_does_not_give_the_answer_away() -> None:
         assert forms(row["answer"]) == forms(row["candidate"]), row.id
 
 
+@pytest.mark.slow
 def test_the_training_text_holds_no_sentence_of_the_benchmarks() -> None:
     asked = [*passages(), *(filled(row) for row in rows())]
     asked_sentences = {sentence for text in asked for sentence in sentences(text)}

@@ -60,6 +60,7 @@ def test_the_batches_teach_bodies_only() -> None:
         assert words.decode(text.ids[text.start :]) == f"\n{program.code}</s>"
 
 
+@pytest.mark.sandbox
 def test_programs_do_what_their_examples_say() -> None:
     made = programs.programs(seed=99)
     for program in (next(made) for _ in range(300)):
@@ -115,6 +116,7 @@ def correct() -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 def test_it_solves_some_problems_always_or_often_and_some_never(correct: dict[str, int]) -> None:
     share = sum(correct.values()) / (8 * len(correct))
     assert 0.15 <= share <= 0.7

@@ -60,6 +60,7 @@ def test_a_function_that_returns_nothing_fails(problem: Sample) -> None:
     assert "AssertionError" in done.stderr
 
 
+@pytest.mark.slow
 def test_no_problem_is_in_the_training_text() -> None:
     """Neither its prompt, nor its name, nor its name's examples."""
     signatures = {prompt.partition("\n")[0] for prompt in training()}
@@ -74,6 +75,7 @@ def test_the_training_text_is_what_the_plan_says() -> None:
     assert len(training()) > 0.9 * plan.programs
 
 
+@pytest.mark.slow
 def test_half_of_the_problems_are_of_the_trained_kinds() -> None:
     """Their sentences, but for numbers and names, stand in the training text."""
 

@@ -115,9 +115,9 @@ def test_files_that_a_page_names_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_targets_of_make_that_a_page_names_exist(page: str) -> None:
-    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
-    named = set(re.findall(r"`make ([a-z]+)", text_of(page)))
-    named |= set(re.findall(r"^make ([a-z]+)$", text_of(page), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", text_of(page)))
+    named |= set(re.findall(r"^make ([a-z-]+)\b", text_of(page), re.MULTILINE))
     assert named <= targets
 
 

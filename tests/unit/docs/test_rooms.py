@@ -28,13 +28,24 @@ PLUGIN = [
     "session",
     "watch",
     "cli",
+    "hookspec",
     "hooks",
 ]
-FIXTURES = ["text", "checkpoints", "engines", "endpoints", "sandbox", "datasets", "lm_eval"]
+FIXTURES = [
+    "text",
+    "checkpoints",
+    "engines",
+    "endpoints",
+    "sandbox",
+    "datasets",
+    "lm_eval",
+    "plugin",
+]
 ORDER = {"plugin": PLUGIN, "fixtures": FIXTURES}
 PACKAGE = {"plugin": "ckptbench", "fixtures": "ckptbench.fixtures"}
 # The public names stand above everything, and only what comes from outside goes through them.
 DOOR = "__init__"
+MODULE_LINES, FUNCTION_LINES = 400, 60
 
 
 def room_of(file: Path, tree: str) -> str:
@@ -87,7 +98,11 @@ def test_imports_point_down(tree: str) -> None:
 
 
 def test_the_root_of_the_plugin_holds_the_public_names_and_the_hooks() -> None:
-    assert {file.name for file in (ROOT / "plugin").glob("*.py")} == {"__init__.py", "hooks.py"}
+    assert {file.name for file in (ROOT / "plugin").glob("*.py")} == {
+        "__init__.py",
+        "hookspec.py",
+        "hooks.py",
+    }
 
 
 @pytest.mark.parametrize("tree", ORDER)
@@ -115,3 +130,42 @@ def test_packages_are_the_folders(tree: str) -> None:
         and not any(name.startswith(f"{package}.{other}") for other in others)
     }
     assert mine == names
+
+
+@pytest.mark.parametrize("tree", ORDER)
+def test_modules_and_functions_stay_small(tree: str) -> None:
+    large = []
+    for file in sorted((ROOT / tree).rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if (lines := text.count("\n")) > MODULE_LINES:
+            large.append(f"{file.relative_to(ROOT)}: {lines} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > FUNCTION_LINES:
+                    large.append(f"{file.relative_to(ROOT)}: {node.name} has {lines} lines")
+    assert not large, "\n".join(large)
+
+
+def modules_of(tree: str) -> dict[str, Path]:
+    """The modules of a tree by name."""
+    found = {}
+    for file in (ROOT / tree).rglob("*.py"):
+        parts = file.relative_to(ROOT / tree).with_suffix("").parts
+        name = ".".join([PACKAGE[tree], *(part for part in parts if part != "__init__")])
+        found[name] = file
+    return found
+
+
+@pytest.mark.parametrize("tree", ORDER)
+def test_no_modules_import_each_other_in_a_circle(tree: str) -> None:
+    modules = modules_of(tree)
+    waits: dict[str, set[str]] = {}
+    for module, file in modules.items():
+        names = {name for _, name in imported(file, tree)}
+        targets = {n if n in modules else n.rpartition(".")[0] for n in names}
+        waits[module] = (targets & modules.keys()) - {module, PACKAGE[tree]}
+    # Leave out what imports nothing that is left, again and again: a circle is what stays.
+    while free := {module for module, targets in waits.items() if not targets & waits.keys()}:
+        waits = {module: targets for module, targets in waits.items() if module not in free}
+    assert not waits, sorted(waits)

@@ -7,12 +7,11 @@ import argparse
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.param import checkpoint_params
 from ckptbench.config.parsers import checkpoint_spec, header
 from ckptbench.fixtures.checkpoints.address import is_address, parse_address
-from ckptbench.fixtures.checkpoints.model_kind import model_kind
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.results.environment import hide_secrets
-from ckptbench.session.group import checkpoint_params
 
 
 @pytest.mark.parametrize(
@@ -29,8 +28,8 @@ from ckptbench.session.group import checkpoint_params
 def test_an_address_is_the_root_or_one_of_its_paths(spec: str, root: str, only: str) -> None:
     address = parse_address(spec)
     assert (address.root, address.only) == (root, only)
-    assert resolve(spec).kind == "endpoint"
-    assert model_kind(resolve(spec)) == "causal"
+    assert resolve(spec).kind.name == "endpoint"
+    assert resolve(spec).model_kind == "causal"
 
 
 def test_a_path_is_no_address() -> None:

@@ -84,6 +84,7 @@ def test_without_a_copy_of_the_tokenizer_a_prompt_too_long_names_the_option(
     assert isinstance(short, Generated)
 
 
+@pytest.mark.slow
 def test_an_answer_that_a_server_squeezes_in_is_none(
     served: Any, serve: Serve, engine_of: Serve
 ) -> None:

@@ -334,7 +334,7 @@ def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], P
 @pytest.fixture
 def load_causal(causal_folder: Callable[[str], Path]) -> Load:
     """Loads a small causal model on the CPU: `load_causal("gpt2", seq_len=64)`."""
-    from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+    from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     def loaded(family: str, **options: Any) -> Any:

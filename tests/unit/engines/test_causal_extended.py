@@ -31,7 +31,7 @@ def loaded() -> Any:
     folder = os.environ.get("CKPTBENCH_CAUSAL_LM")
     if not folder:
         pytest.skip("CKPTBENCH_CAUSAL_LM does not name a causal model's Hugging Face folder")
-    from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+    from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     return load_causal_lm(resolve(folder), device="cpu", dtype="fp32")

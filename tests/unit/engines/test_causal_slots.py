@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Generated
+from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
 from ckptbench.fixtures.engines.causal.generation_state import TextRow
-from ckptbench.fixtures.engines.causal.sampling import SamplingState, choose, draw
+from ckptbench.fixtures.engines.causal.sampling import SamplingState, choose
 from ckptbench.fixtures.engines.causal.slots import Slots, slot_forward
 
 Load = Callable[..., Any]
@@ -310,7 +311,7 @@ def test_the_kernel_draws_the_same(dtype: str, gpu: str) -> None:
 def test_recorded_steps_write_the_same(
     family: str, gpu: str, causal_folder: Callable[[str], Any]
 ) -> None:
-    from ckptbench.fixtures.checkpoints.causal_lm import load_causal_lm
+    from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     found = resolve(str(causal_folder(family)))

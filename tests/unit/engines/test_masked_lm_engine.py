@@ -522,6 +522,7 @@ def ko_small() -> Path:
     return Path(folder) / "ko-small" / "checkpoint-14800"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules",
     [{"top": 5, "likelihood": True}, {"masks": "single", "window_chars": 200, "top": 50}],

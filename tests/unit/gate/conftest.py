@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ckptbench.gate.baseline import FORMAT, Baseline, baseline_benchmark
-from ckptbench.gate.measured import Measured
+from ckptbench.gate.measured import BenchmarkMeasurement
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
 
@@ -24,7 +24,7 @@ def measured(
     trials: int = 1,
     start: int = 0,
     **more: object,
-) -> Measured:
+) -> BenchmarkMeasurement:
     """A benchmark with these values by metric; sample i is `s0007`."""
     columns = np.array(list(values.values()), dtype=np.float64).T
     names = tuple(f"s{start + i:05}" for i in range(len(columns)))
@@ -36,12 +36,12 @@ def measured(
         trials=(trials,) * len(names),
         **more,  # type: ignore[arg-type]
     )
-    return Measured(
+    return BenchmarkMeasurement(
         protocol.partition("/")[0],
         protocol,
         primary,
-        table,
         fold(table),
+        table,
         planned=frozenset(names),
         settings=settings or {},
     )
@@ -58,18 +58,7 @@ def shares(n: int, *right: float, lost: int = 0, benchmark: str = "real") -> dic
     return found
 
 
-def as_baseline(*benchmarks: Measured) -> Baseline:
+def as_baseline(*benchmarks: BenchmarkMeasurement) -> Baseline:
     """The baseline that a run with these benchmarks would write."""
-    held = {
-        m.protocol: baseline_benchmark(
-            m.benchmark,
-            m.protocol,
-            primary=m.primary,
-            dataset="",
-            table=m.table,
-            scores=m.scores,
-            settings=m.settings,
-        )
-        for m in benchmarks
-    }
+    held = {m.protocol: baseline_benchmark(m) for m in benchmarks}
     return Baseline(FORMAT, "best", "f", {"seq_len": 512, "dtype": "fp32"}, "", "", held)

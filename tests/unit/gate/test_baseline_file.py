@@ -21,6 +21,7 @@ from ckptbench.gate.baseline import (
     BaselineScore,
     baseline_benchmark,
 )
+from ckptbench.gate.measured import BenchmarkMeasurement
 from ckptbench.readers.baseline import baseline_schema, dump, load, write
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
@@ -102,12 +103,7 @@ def test_a_benchmark_of_this_run_keeps_its_table_and_scores() -> None:
     values = np.array([[1.0, 1.0], [0.0, np.nan]])
     table = SampleValues(("pass@1", "pass@5"), ("a", "b"), ("a", "b"), values)
     held = baseline_benchmark(
-        "humaneval",
-        "humaneval/raw",
-        primary=True,
-        dataset="d",
-        table=table,
-        scores=fold(table),
+        BenchmarkMeasurement("humaneval", "humaneval/raw", True, fold(table), table, "d")
     )
     assert held.outcomes == {"a": (1.0, 1.0), "b": (0.0, None)}
     assert held.scores["pass@1"] == BaselineScore(0.5, 0.5, 2)

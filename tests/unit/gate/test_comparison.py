@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
 from ckptbench.gate.comparison import Terms, compare_numbers, compare_score, effective_samples
-from ckptbench.gate.measured import Measured
+from ckptbench.gate.measured import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.gate.verdict import Comparison
 from ckptbench.scores.metric import PERPLEXITY
@@ -29,7 +29,7 @@ def pair(
     clusters: list[str] | None = None,
     trials: tuple[int, int] = (1, 1),
     **more: object,
-) -> tuple[Measured, BaselineBenchmark]:
+) -> tuple[BenchmarkMeasurement, BaselineBenchmark]:
     ours = measured("b/p", {metric: now}, clusters=clusters, trials=trials[0], **more)  # type: ignore[arg-type]
     theirs = measured("b/p", {metric: then}, clusters=clusters, trials=trials[1], **more)  # type: ignore[arg-type]
     return ours, next(iter(as_baseline(theirs).benchmarks.values()))

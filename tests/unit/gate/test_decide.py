@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from ckptbench.gate.decide import Candidate, Rules, decide, fails
-from ckptbench.gate.verdict import SEVERITY, WORDS, Comparison, Gate, Verdict, Word
+from ckptbench.gate.verdict import (
+    SEVERITY,
+    WORDS,
+    Candidate,
+    Comparison,
+    Gate,
+    Rules,
+    Verdict,
+    Word,
+    decide,
+    fails,
+)
 
 
 def compared(

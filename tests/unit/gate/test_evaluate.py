@@ -9,7 +9,8 @@ import pytest
 
 from ckptbench.gate.baseline import Baseline, BaselineScore, bare_baseline
 from ckptbench.gate.evaluate import Evaluation, evaluate, evaluate_composite
-from ckptbench.gate.measured import Measured, Scope
+from ckptbench.gate.measured import BenchmarkMeasurement
+from ckptbench.gate.scope import Scope
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import composite
 from ckptbench.scores.metric import BITS_PER_BYTE
@@ -24,7 +25,9 @@ LAMBADA = measured("lambada/greedy", shares(N, 0.4, benchmark="lambada"))
 BEST = as_baseline(REAL, LAMBADA)
 
 
-def run(*benchmarks: Measured, baseline: Baseline = BEST, **scope: object) -> Evaluation:
+def run(
+    *benchmarks: BenchmarkMeasurement, baseline: Baseline = BEST, **scope: object
+) -> Evaluation:
     (found,) = evaluate([benchmarks], baseline, scope=Scope(**scope))  # type: ignore[arg-type]
     return found
 
@@ -126,7 +129,7 @@ def test_new_samples_are_left_out_of_the_comparison() -> None:
 
 
 def test_a_metric_that_some_samples_never_had_is_not_gated() -> None:
-    def named(*values: float) -> Measured:
+    def named(*values: float) -> BenchmarkMeasurement:
         return measured("task/v1", {"task f1": list(values)}, by_name=True)
 
     some = named(1.0, np.nan, 0.5, 1.0)

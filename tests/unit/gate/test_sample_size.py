@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from ckptbench.gate.mde import loss_power, paired_shares_mde
-from ckptbench.gate.sample_size import clusters_needed, samples_needed
+from ckptbench.gate.planning import clusters_needed, samples_needed
 
 RULE = {"alpha": 0.05 / 3, "tolerance": 0.01}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ckptbench.gate.unpaired_test import p_of_lower, share_error, unpaired_shares_test, welch_test
+from ckptbench.gate.unpaired_test import p_of_lower, share_error, suissa_shuster_test, welch_test
 
 
 def largest_false_alarm(now_n: int, then_n: int, alpha: float) -> float:
@@ -53,9 +53,9 @@ def test_false_alarms_keep_alpha_for_every_share(sizes: tuple[int, int], alpha: 
 
 def test_one_hundred_percent_of_two_samples_is_no_evidence() -> None:
     """That p was 6e-20 when the baseline counted as known exactly."""
-    p = unpaired_shares_test(0.59, 1_600, 1.0, 2)
+    p = suissa_shuster_test(0.59, 1_600, 1.0, 2)
     assert p.worse == pytest.approx(0.31, abs=0.01)
-    assert unpaired_shares_test(0.41, 1_600, 0.0, 2).better == p.worse
+    assert suissa_shuster_test(0.41, 1_600, 0.0, 2).better == p.worse
 
 
 def test_it_is_at_least_as_sharp_as_fishers_test() -> None:
@@ -70,29 +70,29 @@ def test_it_is_close_to_boschloos_test() -> None:
 
 
 def test_large_samples_approach_the_normal_limit() -> None:
-    p = unpaired_shares_test(0.48, 14_000, 0.49, 14_000)
+    p = suissa_shuster_test(0.48, 14_000, 0.49, 14_000)
     z = -0.01 / sqrt(2 * 0.485 * 0.515 / 14_000)
     assert p.worse == pytest.approx(stats.norm.cdf(z), rel=0.02)
 
 
 def test_better_and_worse_change_places_with_the_sides() -> None:
-    there = unpaired_shares_test(0.4, 20, 0.6, 200)
-    back = unpaired_shares_test(0.6, 200, 0.4, 20)
+    there = suissa_shuster_test(0.4, 20, 0.6, 200)
+    back = suissa_shuster_test(0.6, 200, 0.4, 20)
     assert there.worse == pytest.approx(back.better, rel=1e-3)
     assert there.two_sided == 2 * there.worse
 
 
 def test_a_design_effect_makes_the_same_shares_less_certain() -> None:
-    alone = unpaired_shares_test(0.50, 300, 0.60, 300)
-    clustered = unpaired_shares_test(0.50, 300 / 1.8, 0.60, 300)
+    alone = suissa_shuster_test(0.50, 300, 0.60, 300)
+    clustered = suissa_shuster_test(0.50, 300 / 1.8, 0.60, 300)
     assert alone.worse < clustered.worse
-    assert unpaired_shares_test(0.50, 166.67, 0.60, 300) == clustered
+    assert suissa_shuster_test(0.50, 166.67, 0.60, 300) == clustered
 
 
 @pytest.mark.parametrize("values", [(1.2, 20, 0.5, 20), (0.5, 20, -0.1, 20), (0.5, 0, 0.5, 20)])
 def test_what_is_no_share_is_refused(values: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="share"):
-        unpaired_shares_test(*values)
+        suissa_shuster_test(*values)
 
 
 # Standard errors

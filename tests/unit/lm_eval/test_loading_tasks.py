@@ -23,7 +23,7 @@ from ckptbench.api.requests import (
     LogLikelihood,
     LogLikelihoodRolling,
 )
-from ckptbench.config.options import OPTIONS, Options
+from ckptbench.config.options import Options
 from ckptbench.fixtures.lm_eval import tasks as loading
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of, lm_eval_benchmarks, reducer_of
 from ckptbench.fixtures.lm_eval.documents import Documents
@@ -171,7 +171,7 @@ def test_a_list_of_benchmarks_needs_no_dataset(tmp_path: Path) -> None:
     for name in ("lost_a", "lost_b", "lost_c", "lost_d"):
         (tmp_path / f"{name}.yaml").write_text(task.format(name=name) + "test_split: test\n")
     given = {"tasks": ("lost_*",), "include_path": (tmp_path,)}
-    options = Options(**{**{option.field: option.default for option in OPTIONS}, **given})
+    options = Options(**given)
     with pytest.raises(CkptbenchError, match="cannot load lost_a, lost_b, lost_c and 1 more"):
         list(lm_eval_benchmarks(options))
     with pytest.warns(UserWarning, match="cannot load lost_a"):

@@ -22,12 +22,6 @@ REPOSITORY = Path(__file__).parents[3]
 SHELF = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/shelf.py")))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _own_index() -> None:
-    """Runs of the plugin in this process forget modules: an older index is another lm-eval's."""
-    loading._manager.cache_clear()
-
-
 @pytest.fixture(autouse=True)
 def _shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their datasets, where the hub would be asked."""

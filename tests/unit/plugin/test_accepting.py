@@ -22,7 +22,7 @@ from ckptbench.api.requests import (
     Response,
     Skipped,
 )
-from ckptbench.results.store import decode, encode
+from ckptbench.results.answers import decode, encode
 from ckptbench.session.accepting import accepted
 from ckptbench.session.compound import answer
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ckptbench.session.blocks import cut, fair_size
-from ckptbench.session.xdist import BlockScheduler, visible_gpus, worker_number
+from ckptbench.session.worker import visible_gpus, worker_number
+from ckptbench.session.xdist import BlockScheduler
 
 
 class Worker:

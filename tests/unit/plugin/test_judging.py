@@ -6,7 +6,7 @@ import pytest
 
 from ckptbench import Failed, Filled, Miss, Skipped
 from ckptbench.api.requests import Response
-from ckptbench.results.evaluate import NoAnswer, Outcome, judge
+from ckptbench.results.evaluate import NoAnswer, Outcome, evaluate_response
 
 SECOND = Filled(("y", "x"), (-1.0, -2.0), rank=2, masks=1)
 
@@ -16,7 +16,7 @@ def within(response: Filled, k: int) -> None:
 
 
 def ask(function: object, response: Response = SECOND, ks: tuple[int, ...] = ()) -> Outcome:
-    return judge(function, {"response": response}, response, ks)  # type: ignore[arg-type]
+    return evaluate_response(function, {"response": response}, response, ks)  # type: ignore[arg-type]
 
 
 def test_the_function_is_asked_for_each_k() -> None:
@@ -103,7 +103,7 @@ NAMES = ("acc,none", "acc_norm,none")
 
 
 def measure(given: object, decides: str = "acc,none") -> Outcome:
-    return judge(lambda: given, {}, SECOND, (), NAMES, decides)
+    return evaluate_response(lambda: given, {}, SECOND, (), NAMES, decides)
 
 
 @pytest.mark.parametrize(

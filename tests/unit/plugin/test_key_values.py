@@ -8,9 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from ckptbench.config.gen_kwargs import gen_kwargs
-from ckptbench.config.key_values import key_values
-from ckptbench.config.model_args import model_args
+from ckptbench.config.key_values import gen_kwargs, key_values, model_args
 
 TEXTS = (
     "temperature=0.6,top_p=0.95,do_sample=true",
@@ -41,7 +39,7 @@ def test_a_json_object_is_read_too() -> None:
     [
         ("max_gen_tokens=4", r"unknown key 'max_gen_tokens' \(did you mean 'max_gen_toks'\?\)"),
         ("stop=x", "unknown key 'stop'; it is until here"),
-        ("num_beams=4", "num_beams is nothing that the engines here do"),
+        ("num_beams=4", "num_beams is not supported by the engines here"),
         ("repetition_penalty=1.1", r"at which it has no effect \(1\)"),
         ("top_p=0", "expected a number above 0 and at most 1 for top_p, got 0"),
         ("temperature=warm", "expected a number of at least 0 for temperature, got 'warm'"),
@@ -74,11 +72,11 @@ def test_loading_options() -> None:
     [
         ("dtype=float32", "dtype has an option of its own: --dtype"),
         ("max_length=128", "--seq-len"),
-        ("pretrained=x", "--checkpoint=PLACE"),
+        ("pretrained=x", "--checkpoint=SPEC"),
         ("peft=x", r"BASE\+adapter=DIR"),
         ("revison=main", r"unknown key 'revison' \(did you mean 'revision'\?\)"),
         ("attn_implementation=sdp", r"\(did you mean 'sdpa'\?\)"),
-        ("trust_remote_code=True", "would run code that lies beside the weights"),
+        ("trust_remote_code=True", "would run code that comes with the weights"),
         ("trust_remote_code=1", "expected true or false"),
         ("revision=", "expected a name for revision"),
     ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from ckptbench import CkptbenchError
-from ckptbench.config.options import OPTIONS, Options, check_names
+from ckptbench.config.command_line import check_names
+from ckptbench.config.options import OPTIONS, Options, remaking_options, sampling_options
 from ckptbench.config.parsers import (
     device,
     ks,
@@ -20,10 +22,10 @@ from ckptbench.config.parsers import (
     probability,
     protocols,
     run_id,
-    seed,
     share,
     temperature,
     tolerances,
+    whole_number,
 )
 
 Parser = Callable[[str], Any]
@@ -32,8 +34,8 @@ READ: list[tuple[Parser, str, Any]] = [
     (positive_int, "12", 12),
     (positive_int_or_auto, "auto", None),
     (positive_int_or_auto, "512", 512),
-    (seed, "0", 0),
-    (seed, "42", 42),
+    (whole_number, "0", 0),
+    (whole_number, "42", 42),
     (limit, "200", 200),
     (limit, "1", 1),
     (limit, "0.2", 0.2),
@@ -62,7 +64,7 @@ READ: list[tuple[Parser, str, Any]] = [
 REFUSED: list[tuple[Parser, str]] = [
     *[(positive_int, text) for text in ("0", "-1", "1.5", "many", "")],
     *[(positive_int_or_auto, text) for text in ("0", "Auto", "none")],
-    *[(seed, text) for text in ("-1", "1.0", "x", "")],
+    *[(whole_number, text) for text in ("-1", "1.0", "x", "")],
     *[(limit, text) for text in ("0", "-0.2", "nan", "inf", "1.5", "half")],
     *[(probability, text) for text in ("0", "1", "-0.1", "5%", "nan")],
     *[(share, text) for text in ("0", "1.1", "-1", "nan", "all")],
@@ -107,14 +109,33 @@ def test_a_limit_of_one_is_one_sample_and_not_all() -> None:
 
 
 def test_every_option_is_declared_once_and_documented() -> None:
-    names = [option.name for option in OPTIONS]
-    assert len(set(names)) == len(names)
+    assert [f.name for f in fields(Options)] == [*(option.field for option in OPTIONS), "sources"]
     assert all(option.help and "\n" not in option.help for option in OPTIONS)
     assert all(option.metavar for option in OPTIONS if option.parse is not None)
 
 
+def test_help_shows_a_default_that_there_is_to_show() -> None:
+    shown = {option.name: option.help_text for option in OPTIONS}
+    assert shown["concurrency"].endswith(" (default 16)")
+    assert shown["results-dir"].endswith(" (default results)")
+    assert shown["temperature"] == "sampling temperature (default 0: greedy)"
+    assert not any(
+        "default" in shown[name] for name in ("limit", "dry-run", "gate-on", "model-args")
+    )
+
+
+def test_an_option_says_whether_it_makes_other_items_or_other_answers() -> None:
+    assert sampling_options() == ("seed", "num_samples", "temperature", "top_p", "max_tokens")
+    assert {"checkpoint", "limit", "k", "max-tokens", "exec-timeout"} <= set(remaking_options())
+    assert {"gate", "baseline", "run-id", "concurrency"}.isdisjoint(remaking_options())
+
+
+def test_only_headers_are_secret() -> None:
+    assert [option.name for option in OPTIONS if option.secret] == ["header"]
+
+
 def options(**given: Any) -> Options:
-    return Options(**{**{option.field: option.default for option in OPTIONS}, **given})
+    return Options(**given)
 
 
 KNOWN = {"real": ("real/whole-word", "real/origin"), "lambada": ("lambada/choice",)}

@@ -10,7 +10,7 @@ import pytest
 
 from ckptbench.results.evaluate import Outcome
 from ckptbench.results.outcome import Outcomes, Recorded, status_of
-from ckptbench.session.reported_outcome import write_into
+from ckptbench.session.item_report import write_into
 
 
 def report(nodeid: str = "t.py::t[a]", when: str = "call", outcome: str = "passed") -> Any:

@@ -23,17 +23,11 @@ from ckptbench import (
     Likelihood,
     Skipped,
 )
-from ckptbench.results.store import (
-    FILE_NAME,
-    Asker,
-    Key,
-    NoLongerAnAnswer,
-    PlannedItem,
-    RunStore,
-    decode,
-    earlier_runs,
-    encode,
-)
+from ckptbench.results.answers import Asker, Key, NoLongerAnAnswer, decode, encode
+from ckptbench.results.group import GroupMetadata
+from ckptbench.results.layout import STORE
+from ckptbench.results.store import RunStore, earlier_runs
+from ckptbench.results.stored_run import PlannedItem
 
 REQUEST = FillMask("The cat sat.", (4, 7), "cat")
 ANSWER = Filled(("cat", "dog"), (-0.25, -1.5), rank=1, masks=1)
@@ -126,7 +120,7 @@ def test_answers_that_were_null_are_counted_by_group(tmp_path: Path) -> None:
     ]
     groups = [0, 0, 0, 1, 1]
     items = [PlannedItem(n, f"n{n}", groups[n], f"n{n}", "s", "s", 0) for n in range(len(texts))]
-    store.write_plan("t", [], [{}, {}], items, [])
+    store.write_plan("t", [], GROUPS, items, [])
     assert store.nulls() == {}
     store.serve([(n, groups[n], key(f"s{n}"), encode(text)) for n, text in enumerate(texts)])
     assert store.nulls() == {0: 1, 1: 2}
@@ -202,16 +196,16 @@ def test_earlier_runs_come_newest_first_without_this_one(tmp_path: Path) -> None
     for age, name in enumerate(["c", "a", "b"]):
         store_one(tmp_path / name)
         stamp = time.time() - 100 * age
-        os.utime(tmp_path / name / FILE_NAME, (stamp, stamp))
+        os.utime(tmp_path / name / STORE, (stamp, stamp))
     assert [path.name for path in earlier_runs(tmp_path, "a")] == ["c", "b"]
     assert earlier_runs(tmp_path / "nowhere", "a") == []
 
 
 def test_unreadable_earlier_runs_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / FILE_NAME).write_text("no database, but long enough to be read as one")
+    (tmp_path / "broken" / STORE).write_text("no database, but long enough to be read as one")
     (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / FILE_NAME).touch()
+    (tmp_path / "empty" / STORE).touch()
     store_one(tmp_path / "good")
     folders = [tmp_path / name for name in ("broken", "gone", "empty", "good")]
     store = RunStore(tmp_path / "new", earlier=folders)
@@ -221,21 +215,21 @@ def test_unreadable_earlier_runs_are_passed_over(tmp_path: Path) -> None:
 
 def test_earlier_runs_are_not_written_to(tmp_path: Path) -> None:
     store_one(tmp_path / "old")
-    before = (tmp_path / "old" / FILE_NAME).read_bytes()
+    before = (tmp_path / "old" / STORE).read_bytes()
     store = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
     store.find([key()])
     store.close()
-    assert (tmp_path / "old" / FILE_NAME).read_bytes() == before
+    assert (tmp_path / "old" / STORE).read_bytes() == before
 
 
 def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
     store_one(tmp_path)
-    with sqlite3.connect(tmp_path / FILE_NAME) as db:
+    with sqlite3.connect(tmp_path / STORE) as db:
         db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
     db.close()
     with pytest.raises(CkptbenchError, match="has format 99") as raised:
         RunStore(tmp_path)
-    assert raised.value.where == str(tmp_path / FILE_NAME)
+    assert raised.value.where == str(tmp_path / STORE)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -249,7 +243,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from ckptbench.api.requests import Filled
-from ckptbench.results.store import Key, RunStore, encode
+from ckptbench.results.answers import Key, encode
+from ckptbench.results.store import RunStore
 
 store = RunStore(Path(sys.argv[1]))
 for number in range(40):
@@ -273,6 +268,18 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     store.close()
 
 
+GROUPS = [
+    GroupMetadata("base", "real", "real/whole-word", True, {"reducer": "top_k", "ks": [1, 5]}),
+    GroupMetadata(
+        *("tuned", "real", "real/whole-word", True, {"reducer": "top_k", "ks": [1, 5]}),
+        left_out=("a",),
+        metrics=("real@1",),
+        facts={"val_loss": 0.5},
+        asked={"limit": {"value": 3, "source": "--limit"}},
+    ),
+]
+
+
 def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
     return PlannedItem(position, f"t.py::t[{sample}]", group, sample, f"hash-{sample}", "c", 0)
 
@@ -280,21 +287,21 @@ def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
 def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     items = [planned(2, "b"), planned(0, "a"), planned(5, "c", 1)]
-    store.write_plan("token", [], [{"name": "g0"}, {"name": "g1"}], items, [])
+    store.write_plan("token", [], GROUPS, items, [])
     assert [item.id for item in store.plan()] == ["a", "b", "c"]
     assert store.group_of_positions() == [(0, 0), (2, 0), (5, 1)]
-    assert store.groups() == [{"name": "g0"}, {"name": "g1"}]
+    assert store.groups() == GROUPS
     assert store.token() == "token"
     store.close()
 
 
 def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    store.write_plan("first", [], [{}], [planned(0, "a")], [("hash-a", {"text": "A"})])
+    store.write_plan("first", [], GROUPS, [planned(0, "a")], [("hash-a", {"text": "A"})])
     store.add([(key(), encode(ANSWER))], [(0, key().digest)])
     store.add_work(0, 1.5, 3, 1)
     store.note_taken(0)
-    store.write_plan("second", [], [{}], [planned(0, "b")], [("hash-b", {"text": "B"})])
+    store.write_plan("second", [], GROUPS, [planned(0, "b")], [("hash-b", {"text": "B"})])
     assert [item.id for item in store.plan()] == ["b"]
     assert store.work() == {}
     assert store.taken() == set()
@@ -306,7 +313,7 @@ def test_a_new_plan_replaces_the_old_and_keeps_the_answers(tmp_path: Path) -> No
 def test_an_item_shows_its_sample_and_the_answer_it_was_given(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     samples = [("hash-a", {"text": "가"}), ("hash-b", {"text": "B"})]
-    store.write_plan("token", [], [{}], [planned(0, "a"), planned(1, "b")], samples)
+    store.write_plan("token", [], GROUPS, [planned(0, "a"), planned(1, "b")], samples)
     store.add([(key(), encode(ANSWER))], [(1, key().digest)])
     assert list(store.answered(0)) == [
         (planned(0, "a"), '{"text": "가"}', None),
@@ -338,7 +345,7 @@ def test_an_item_is_counted_by_whoever_answers_it_first(tmp_path: Path) -> None:
 
 def test_an_item_shows_the_last_answer_it_was_given(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    store.write_plan("token", [], [{}], [planned(0, "a")], [("hash-a", {})])
+    store.write_plan("token", [], GROUPS, [planned(0, "a")], [("hash-a", {})])
     later = Filled(("later",), (-1.0,), 1, 1)
     store.serve([(0, 0, key("one"), encode(ANSWER))])
     store.serve([(0, 0, key("two"), encode(later))])

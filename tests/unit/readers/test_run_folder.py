@@ -119,7 +119,7 @@ def test_a_run_that_shows_some_of_its_metrics_has_a_table_of_those(folder: Path)
         del checkpoint["benchmarks"][0]["scores"][0]
     path.write_text(json.dumps(content), "utf-8")
     for measurement in read_run(folder).measurements:
-        table = measurement.table_of("real@5")
+        table = measurement.owner_of("real@5").table  # type: ignore[union-attr]
         assert table is not None
         assert table.metrics == ("real@5",)
 
@@ -137,8 +137,8 @@ def test_a_missing_sample_file_leaves_the_numbers_and_a_note(folder: Path) -> No
     path.unlink()
     result = read_run(folder)
     first, second = result.measurements
-    assert first.table_of("real@1") is None
-    assert second.table_of("real@1") is not None
+    assert first.owner_of("real@1").table is None  # type: ignore[union-attr]
+    assert second.owner_of("real@1").table is not None  # type: ignore[union-attr]
     assert any(str(path) in note and "compared as numbers" in note for note in result.notes)
     with pytest.raises(CkptbenchError, match="there is no such file"):
         list(result.samples("checkpoint-100", "real"))
@@ -149,7 +149,7 @@ def test_a_truncated_sample_file_is_named_with_its_line(folder: Path, cut: int) 
     path = samples_path(folder, "checkpoint-100", "real")
     path.write_bytes(path.read_bytes()[:-cut])
     result = read_run(folder)
-    assert result.measurements[0].table_of("real@1") is None
+    assert result.measurements[0].owner_of("real@1").table is None  # type: ignore[union-attr]
     assert any(f"{path}:" in note and "cut off" in note for note in result.notes)
     with pytest.raises(CkptbenchError) as caught:
         list(result.samples("checkpoint-100", "real"))
@@ -160,7 +160,7 @@ def test_a_sample_file_that_lacks_whole_lines_is_not_the_scores(folder: Path) ->
     path = samples_path(folder, "checkpoint-100", "real")
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-2]), "utf-8")
     result = read_run(folder)
-    assert result.measurements[0].table_of("real@1") is None
+    assert result.measurements[0].owner_of("real@1").table is None  # type: ignore[union-attr]
     assert any("its samples are not all there" in n for n in result.notes)
 
 
@@ -221,11 +221,11 @@ def foreign(tmp_path: Path, make_run: MakeRun) -> Path:
     trials = {f"s-{i}": [(0.1 * i,), (0.05 * i,), (0.0,)] for i in range(8)}
     clusters = {f"s-{i}": f"text-{i // 2}" for i in range(8)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(registry._BY_NAME, "best", Best)
+        patch.setitem(registry._REGISTERED, "best", Best)
         folder = make_run(
             tmp_path / "own", {"c": trials}, reducer=Best(), protocol="quiz/x", clusters=clusters
         )
-    assert "best" not in registry._BY_NAME
+    assert "best" not in registry._REGISTERED
     return folder
 
 
@@ -247,12 +247,12 @@ def test_what_another_session_of_the_run_kept_is_not_taken(foreign: Path) -> Non
     outcomes[next(iter(outcomes))] = [0.99]
     path.write_text(json.dumps(content), "utf-8")
     result = read_run(foreign)
-    assert result.measurements[0].table_of("quiz_best") is None
+    assert result.measurements[0].owner_of("quiz_best").table is None  # type: ignore[union-attr]
     assert any("compared as numbers" in note for note in result.notes)
 
 
 def test_without_its_baseline_file_such_a_run_is_numbers(foreign: Path) -> None:
     (foreign / "c_baseline.json").unlink()
     result = read_run(foreign)
-    assert result.measurements[0].table_of("quiz_best") is None
+    assert result.measurements[0].owner_of("quiz_best").table is None  # type: ignore[union-attr]
     assert any("folded in a way of its own" in note for note in result.notes)

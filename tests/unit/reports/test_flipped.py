@@ -15,8 +15,8 @@ def test_every_group_has_an_equal_share_and_still_counts_all(sweep: Callable[...
         {"c-1": [2] * 20 + [1] * 4, "c-2": [2] * 3 + [1] * 17 + [2] * 4, "c-3": [1] * 20 + [2] * 4}
     )
     first, second = flip_groups(*run.both, most=12)
-    assert (first.lost, first.won, len(first.samples)) == (20, 4, 6)
-    assert (second.lost, second.won, len(second.samples)) == (3, 0, 3)
+    assert (first.regressions, first.improvements, len(first.samples)) == (20, 4, 6)
+    assert (second.regressions, second.improvements, len(second.samples)) == (3, 0, 3)
 
 
 def test_both_changes_are_shown_before_one_of_them_fills_the_share(
@@ -58,5 +58,5 @@ def test_rows_of_another_protocol_are_not_taken_for_the_headline_ones(rising: An
 def test_a_source_without_texts_is_named(rising: Any) -> None:
     results = [replace(rising.result, samples=no_samples)]
     first, _ = flip_groups(results, rising.conclusions, most=100)
-    assert (first.lost, first.won, first.samples) == (30, 2, ())
+    assert (first.regressions, first.improvements, first.samples) == (30, 2, ())
     assert first.missing == "results/sweep keeps no texts of its samples"

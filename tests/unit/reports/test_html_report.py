@@ -17,7 +17,7 @@ from ckptbench._util.errors import CkptbenchError
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.readers.result import SampleRow
 from ckptbench.reports.html import flips_json as embedded
-from ckptbench.reports.html import html_report
+from ckptbench.reports.html.page import html_report
 
 
 class Page(HTMLParser):
@@ -56,16 +56,23 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def page(rising: Any) -> Page:
+    return Page(html_report(*rising.both, ()))
+
+
+@pytest.fixture
+def page_with_charts(rising: Any) -> Page:
     return Page(html_report(*rising.both))
 
 
-def test_it_is_well_formed_and_asks_for_nothing_outside_itself(page: Page) -> None:
-    assert page.closed_wrong == []
-    assert page.open == []
-    for _, attributes in page.tags:
+def test_it_is_well_formed_and_asks_for_nothing_outside_itself(
+    page_with_charts: Page,
+) -> None:
+    assert page_with_charts.closed_wrong == []
+    assert page_with_charts.open == []
+    for _, attributes in page_with_charts.tags:
         for name in ("src", "href", "srcset", "action", "data"):
             assert re.match(r"#|data:,$", attributes.get(name) or "#")
-    assert not any("@import" in script or "fetch(" in script for script in page.scripts)
+    assert not any("@import" in script or "fetch(" in script for script in page_with_charts.scripts)
 
 
 def test_its_policy_allows_its_own_scripts_and_no_others(page: Page) -> None:
@@ -79,7 +86,7 @@ def test_its_policy_allows_its_own_scripts_and_no_others(page: Page) -> None:
 
 
 def test_the_verdict_stands_before_everything_else(fallen: Any) -> None:
-    text = html_report(*fallen.both)
+    text = html_report(*fallen.both, ())
     body = text[text.index("<main") :]
     banner = body.index('<p class="banner bad">')
     assert banner < body.index("<li") < body.index("<table")
@@ -87,32 +94,36 @@ def test_the_verdict_stands_before_everything_else(fallen: Any) -> None:
 
 
 def test_without_a_baseline_the_first_thing_concluded_stands_first(rising: Any) -> None:
-    text = html_report(*rising.both)
+    text = html_report(*rising.both, ())
     body = text[text.index("<main") :]
     assert "banner" not in body
     assert body.index(rising.conclusions.sentences[0]) < body.index("<table")
 
 
-def test_every_table_has_a_caption_and_every_header_says_what_it_heads(page: Page) -> None:
-    tables = [place for place, (tag, _) in enumerate(page.tags) if tag == "table"]
+def test_every_table_has_a_caption_and_every_header_says_what_it_heads(
+    page_with_charts: Page,
+) -> None:
+    tables = [place for place, (tag, _) in enumerate(page_with_charts.tags) if tag == "table"]
     assert len(tables) >= 5
-    assert all(page.tags[place + 1][0] == "caption" for place in tables)
-    for header in page.named("th"):
+    assert all(page_with_charts.tags[place + 1][0] == "caption" for place in tables)
+    for header in page_with_charts.named("th"):
         assert header.get("scope") in ("row", "col") or header.get("aria-hidden") == "true"
 
 
-def test_every_chart_has_a_title_a_description_and_the_same_values_as_a_table(page: Page) -> None:
-    charts = [svg for svg in page.named("svg") if svg.get("role") == "img"]
+def test_every_chart_has_a_title_a_description_and_the_same_values_as_a_table(
+    page_with_charts: Page,
+) -> None:
+    charts = [svg for svg in page_with_charts.named("svg") if svg.get("role") == "img"]
     assert len(charts) == 2  # real@1 and real@5
-    known = {a.get("id") for _, a in page.tags}
+    known = {a.get("id") for _, a in page_with_charts.tags}
     for chart in charts:
         assert {chart["aria-labelledby"], chart["aria-describedby"]} <= known
-    others = [svg for svg in page.named("svg") if svg.get("role") != "img"]
+    others = [svg for svg in page_with_charts.named("svg") if svg.get("role") != "img"]
     assert all(svg.get("aria-hidden") == "true" for svg in others)
 
 
 def test_the_scores_stand_with_their_intervals_and_can_be_sorted(rising: Any) -> None:
-    text = html_report(*rising.both)
+    text = html_report(*rising.both, ())
     assert '<button type="button" class="sort">real@1' in text
     assert 'data-sort="0.95"' in text
     assert re.search(r"95\.00%</span>\s*<span class=\"interval\">\[\d", text)
@@ -130,7 +141,7 @@ def test_flips_without_a_baseline_are_against_the_best_and_show_both_responses(p
 
 
 def test_flips_against_a_baseline_are_those_of_the_summary(fallen: Any) -> None:
-    data = Page(html_report(*fallen.both)).flips
+    data = Page(html_report(*fallen.both, ())).flips
     assert data["groups"] == [
         ["checkpoint-655", "real", "real/whole-word", "real@1", "baselines/best.json", 8, 2, 10]
     ]
@@ -156,7 +167,7 @@ HOSTILE = "</script><script>alert(1)</script><!-- <b>&amp;\u2028\u2029 ' \" \\ \
 
 def test_no_sample_can_end_the_script_it_stands_in(sweep: Callable[..., Any]) -> None:
     run = sweep({"checkpoint-1": [1, 2], "checkpoint-2": [1, 1]}, text=HOSTILE)
-    text = html_report(*run.both)
+    text = html_report(*run.both, ())
     page = Page(text)
     assert len(page.scripts) == 3
     assert HOSTILE in page.flips["samples"][0][1][0][1]
@@ -189,7 +200,7 @@ def test_a_text_too_long_is_cut_around_its_mark_and_the_page_says_so(
     sweep: Callable[..., Any],
 ) -> None:
     run = sweep({"checkpoint-1": [1, 2], "checkpoint-2": [1, 1]}, text="가" * 5_000)
-    page = html_report(*run.both)
+    page = html_report(*run.both, ())
     label, text, marks, cut = Page(page).flips["samples"][0][1][0]
     assert (label, len(text), cut) == ("text", 1_500, 3_506)
     assert marks == [[6, 9, "second"]]
@@ -206,7 +217,7 @@ def test_what_does_not_fit_is_left_out_evenly_and_the_page_says_so(
          "checkpoint-3": [1] * 100},
         text="가" * 1_200,
     )  # fmt: skip
-    page = html_report(*run.both)
+    page = html_report(*run.both, ())
     data = Page(page).flips
     shown = [group[7] for group in data["groups"]]
     assert shown[0] == pytest.approx(9 * shown[1], abs=9)
@@ -222,7 +233,7 @@ def test_samples_that_cannot_be_read_cost_their_texts_and_not_the_report(
         raise CkptbenchError("there is no such file", where="samples/real.jsonl")
 
     run = sweep({"checkpoint-1": [1, 2], "checkpoint-2": [1, 1]}, rows=gone)
-    page = html_report(*run.both)
+    page = html_report(*run.both, ())
     assert "Without texts: samples/real.jsonl: there is no such file." in page
     assert 'id="filters"' not in page
 

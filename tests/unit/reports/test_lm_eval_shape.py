@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckptbench.reports.lm_eval_format import of_lm_eval, task_results, tasks_below, united
+from ckptbench.results.lm_eval_format import of_lm_eval, task_results, tasks_below, united
 from ckptbench.results.summary import (
     BenchmarkResult,
     CheckpointResult,

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from ckptbench.analysis.conclusions import Conclusions
-from ckptbench.reports.html.charts import bar_svg, curve_svg, ticks
+from ckptbench.reports.html.charts import embedded_svg
 from ckptbench.reports.overview import overview
-from ckptbench.reports.plots.figures import write_plots
+from ckptbench.reports.plots.figures import drawings, write_drawings
 from ckptbench.reports.plots.series import (
     Bar,
     BarChart,
@@ -66,7 +66,7 @@ def test_bars_are_differences_from_the_baseline(fallen: Any) -> None:
     table = overview(*fallen.both)
     (chart,) = bar_charts(table, fallen.conclusions)
     assert chart.against == "the baseline"
-    assert [(bar.name, bar.told) for bar in chart.bars] == [("checkpoint-655", "regressed")]
+    assert [(bar.name, bar.conclusion) for bar in chart.bars] == [("checkpoint-655", "regressed")]
 
 
 def test_bars_are_differences_from_the_best_without_one(rising: Any) -> None:
@@ -77,34 +77,36 @@ def test_bars_are_differences_from_the_best_without_one(rising: Any) -> None:
     ]
     first = charts[0].bars[0]
     assert first.name == "checkpoint-100"
-    assert first.told == "told apart"
+    assert first.conclusion == "significant"
     assert first.comparison.difference == pytest.approx(-0.70)
     assert first.p_value is not None
     assert first.p_value >= (first.comparison.p_value or 0)  # Holm's correction only adds
 
 
-def test_what_bars_show_holds_zero(make: SimpleNamespace) -> None:
+def bars_in_page(*bars: Bar) -> str:
+    (drawing,) = drawings((), [BarChart(bars[0].comparison.metric, "the baseline", bars)])
+    return embedded_svg(drawing)
+
+
+def test_the_colour_of_a_bar_marks_what_is_worse(make: SimpleNamespace) -> None:
     lower = Bar("a", make.paired("real@1", 0.3, 0.5), "regressed", 0.01)
-    low, high = BarChart("real@1", "the baseline", (lower,)).extent
-    assert (low, high) == (pytest.approx(-0.22), 0.0)
-    same = replace(lower, comparison=make.point("real@1", 0.5, 0.5))
-    low, high = BarChart("real@1", "the baseline", (same,)).extent
-    assert low < 0 < high
-    assert 'width="0.0"' in bar_svg(same, (low, high))
+    assert "fill: var(--s1)" in bars_in_page(lower)
+    less = replace(lower, comparison=replace(lower.comparison, higher_is_better=False))
+    assert "fill: var(--s0)" in bars_in_page(less)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.0, 1.0, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
-        (0.62, 0.66, [0.62, 0.63, 0.64, 0.65, 0.66]),
-        (400, 15_200, [0, 5_000, 10_000, 15_000, 20_000]),
-    ],
-)
-def test_ticks_are_round_and_span_the_values(
-    low: float, high: float, expected: list[float]
-) -> None:
-    assert ticks(low, high, 6) == expected
+def test_differences_are_in_the_unit_of_their_metric(make: SimpleNamespace) -> None:
+    share = Bar("a", make.paired("real@1", 0.3, 0.5), "regressed", 0.01)
+    assert ">difference, pp (lines: 95% intervals)<" in bars_in_page(share)
+    bits = replace(share, comparison=replace(share.comparison, unit="bits_per_byte"))
+    text = bars_in_page(bits)
+    assert ">difference, bits/byte (lines: 95% intervals)<" in text
+    assert "\N{MINUS SIGN}20" not in text
+
+
+def test_no_difference_without_an_interval_can_be_drawn(make: SimpleNamespace) -> None:
+    same = Bar("a", make.point("real@1", 0.5, 0.5), "unchanged", None)
+    assert "nan" not in bars_in_page(same).lower()
 
 
 def curve(run: str, *points: tuple[float, float, tuple[float, float] | None]) -> Curve:
@@ -121,38 +123,78 @@ HOSTILE = CurveChart(
 )
 
 
+def in_page(chart: CurveChart) -> str:
+    (drawing,) = drawings([chart], ())
+    return embedded_svg(drawing)
+
+
 def test_a_drawing_for_the_page_is_well_formed_whatever_runs_are_called() -> None:
-    drawing = ElementTree.fromstring(curve_svg(HOSTILE, "c"))
+    drawing = ElementTree.fromstring(in_page(HOSTILE))
     assert drawing.find("title").text == "real@1 by step"  # type: ignore[union-attr]
     assert "_a $x^2$ <b>: 10.00% at c-1" in (drawing.find("desc").text or "")  # type: ignore[union-attr]
+    assert "_a $x^2$ <b>" in "".join(drawing.itertext())
+
+
+def test_every_point_has_a_title_with_its_values() -> None:
+    chart = CurveChart(
+        "real@1",
+        "step",
+        tuple(curve(f"run-{i}", (1, 0.1, None), (2, 0.2 + i / 10, (0.1, 0.9))) for i in range(6)),
+    )
+    drawing = ElementTree.fromstring(in_page(chart))
+    titles = [group.find("title") for group in drawing.iter("g")]
+    assert [title.text for title in titles if title is not None] == [
+        text
+        for i in range(6)
+        for text in ("c-1: 10.00%", f"c-2: {20 + 10 * i:.2f}% [10.00, 90.00]")
+    ]
+
+
+def test_ids_are_the_drawings_own_and_nothing_points_elsewhere(rising: Any) -> None:
+    known: set[str] = set()
+    bars = bar_charts(overview(*rising.both), rising.conclusions)
+    for drawing in drawings(curve_charts(rising.conclusions), bars):
+        text = embedded_svg(drawing)
+        own = re.findall(r' id="([^"]*)"', text)
+        assert set(re.findall(r'(?:href="|url\()#([^")]*)', text)) <= set(own)
+        assert not known & set(own)
+        known |= set(own)
+
+
+def test_a_drawing_has_the_colours_of_the_pages_theme(rising: Any) -> None:
+    bars = bar_charts(overview(*rising.both), rising.conclusions)
+    for drawing in drawings((*curve_charts(rising.conclusions), HOSTILE), bars):
+        assert re.search(r"#[0-9a-fA-F]{6}[;\"]", drawing.svg)
+        assert not re.search(r"#[0-9a-fA-F]{6}[;\"]", embedded_svg(drawing))
 
 
 def test_a_band_is_drawn_where_intervals_are_known_and_only_there() -> None:
-    text = curve_svg(HOSTILE, "c")
-    assert text.count('class="band"') == 1  # points 1 and 2 of the first run
-    assert text.count('class="whisker"') == 1  # a point whose neighbour has no interval
-    assert text.count('class="line"') == 2
+    text = in_page(HOSTILE)
+    assert text.count("FillBetweenPolyCollection") == 1  # points 1 and 2 of the first run
+    assert text.count("LineCollection") == 1  # a point whose neighbour has no interval
 
 
 def test_equal_values_without_intervals_can_be_drawn() -> None:
     flat = CurveChart("real@1", "step", (curve("a", (1, 0.0, None), (2, 0.0, None)),))
-    assert "nan" not in curve_svg(flat, "c").lower()
+    assert "nan" not in in_page(flat).lower()
 
 
 def test_values_that_are_no_shares_are_not_shown_in_per_cent() -> None:
     points = curve("a", (1, 31.5, (30.0, 33.0)), (2, 24.25, (23.0, 25.0)))
-    chart = CurveChart("lambada_perplexity", "step", (points,), False, higher_is_better=False)
-    text = curve_svg(chart, "c")
-    assert "%" not in text
+    chart = CurveChart("lambada_perplexity", "step", (points,), "", higher_is_better=False)
+    text = in_page(chart)
+    assert "score, %" not in text
+    assert "31.500%" not in text
     assert "lower is better" in text
     assert "lowest 24.250 at" in text
-    unknown = CurveChart("x", "step", (points,), share=False, higher_is_better=None)
-    assert "better" not in curve_svg(unknown, "c")
+    unknown = CurveChart("x", "step", (points,), unit="", higher_is_better=None)
+    assert "better" not in in_page(unknown)
 
 
 def test_every_chart_becomes_an_svg_and_a_png(rising: Any, tmp_path: Path) -> None:
     bars = bar_charts(overview(*rising.both), rising.conclusions)
-    written = write_plots(tmp_path, (*curve_charts(rising.conclusions), HOSTILE), bars)
+    drawn = drawings((*curve_charts(rising.conclusions), HOSTILE), bars)
+    written = write_drawings(tmp_path, drawn)
     assert sorted({path.name for path in written}) == sorted(p.name for p in tmp_path.iterdir())
     assert {path.suffix for path in written} == {".svg", ".png"}
     for path in written:
@@ -163,8 +205,8 @@ def test_every_chart_becomes_an_svg_and_a_png(rising: Any, tmp_path: Path) -> No
 
 
 def test_the_text_of_an_svg_is_text_and_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
-    write_plots(tmp_path / "a", [HOSTILE], ())
-    write_plots(tmp_path / "b", [HOSTILE], ())
+    write_drawings(tmp_path / "a", drawings([HOSTILE], ()))
+    write_drawings(tmp_path / "b", drawings([HOSTILE], ()))
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
     text = (tmp_path / "a" / "real_at_1-by-step.svg").read_text(encoding="utf-8")
@@ -176,5 +218,5 @@ def test_drawing_leaves_the_settings_of_matplotlib_as_they_were(tmp_path: Path) 
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    write_plots(tmp_path, [HOSTILE], ())
+    write_drawings(tmp_path, drawings([HOSTILE], ()))
     assert dict(matplotlib.rcParams) == before

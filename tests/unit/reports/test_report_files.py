@@ -15,18 +15,17 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import Filled
-from ckptbench.reports.json_report import json_report_part
-from ckptbench.reports.lm_eval_format import task_results
 from ckptbench.reports.run_files import (
     eval_results,
-    read_official,
     sample_line,
     write_reports,
     write_samples,
 )
-from ckptbench.results.as_json import as_json, one_line
+from ckptbench.results.answers import encode
+from ckptbench.results.as_json import as_json, one_line, summary_as_json
 from ckptbench.results.layout import safe_name
-from ckptbench.results.store import PlannedItem, encode
+from ckptbench.results.lm_eval_format import read_official, task_results
+from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import CompositeResult, Coverage, Summary
 
 
@@ -66,7 +65,7 @@ def test_the_json_report_part_is_the_object_of_summary_json(
     regressed: Summary, tmp_path: Path
 ) -> None:
     write_reports(tmp_path, regressed)
-    assert json.loads(json.dumps(json_report_part(regressed))) == strict(tmp_path / "summary.json")
+    assert json.loads(json.dumps(summary_as_json(regressed))) == strict(tmp_path / "summary.json")
 
 
 def test_the_eval_results_of_a_checkpoint(make: SimpleNamespace) -> None:

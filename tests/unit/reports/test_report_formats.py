@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.config.parsers import REPORT_FORMATS
-from ckptbench.reports.write import WRITERS, write_report
+from ckptbench.reports.write import FORMATS, write_report
 
 
 def test_html_is_a_page_and_its_plots(rising: Any, tmp_path: Path) -> None:
@@ -38,4 +38,4 @@ def test_an_unknown_format_writes_nothing_and_names_the_nearest(
 
 
 def test_the_option_takes_the_formats_there_are() -> None:
-    assert tuple(WRITERS) == REPORT_FORMATS
+    assert tuple(each.name for each in FORMATS) == REPORT_FORMATS

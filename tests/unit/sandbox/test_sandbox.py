@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, StdioTask, Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult, FunctionTask, Sandbox, StdioTask
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 
@@ -30,7 +30,7 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
         yield box
 
 
-def judged(sandbox: Sandbox, completion: str) -> Verdict:
+def judged(sandbox: Sandbox, completion: str) -> ExecutionResult:
     task = FunctionTask("it", PROMPT + completion, TEST, "double", PROMPT)
     return sandbox.submit(task).result(timeout=60)
 
@@ -71,7 +71,7 @@ def test_a_right_answer_passes(sandbox: Sandbox) -> None:
     ],
 )
 def test_nothing_else_does(sandbox: Sandbox, completion: str) -> None:
-    assert judged(sandbox, completion).word == "fail"
+    assert judged(sandbox, completion).status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_nothing_else_does(sandbox: Sandbox, completion: str) -> None:
     ],
 )
 def test_limits_have_names_of_their_own(sandbox: Sandbox, completion: str, word: str) -> None:
-    assert judged(sandbox, completion).word == word
+    assert judged(sandbox, completion).status == word
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_limits_have_names_of_their_own(sandbox: Sandbox, completion: str, word:
     ],
 )
 def test_forbidden_system_calls_end_a_program(sandbox: Sandbox, act: str) -> None:
-    assert judged(sandbox, f"    {act}\n    return x + x\n").word in ("violation", "fail")
+    assert judged(sandbox, f"    {act}\n    return x + x\n").status in ("violation", "fail")
 
 
 def test_files_outside_the_scratch_folder_are_out_of_reach(
@@ -116,7 +116,7 @@ def test_files_outside_the_scratch_folder_are_out_of_reach(
     ):
         # Right only for a program that was let out.
         verdict = judged(sandbox, f"    {act}\n    return x + x\n")
-        assert verdict.word in ("fail", "violation"), act
+        assert verdict.status in ("fail", "violation"), act
     assert victim.read_text() == "untouched"
     assert os.listdir(tmp_path) == ["victim.txt"]
 
@@ -150,7 +150,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 )
 def test_scripts_read_and_write(sandbox: Sandbox, program: str, compare: str, word: str) -> None:
     task = StdioTask("it", program, (("1\n", "2\n"), ("41\n", "42")), compare)  # type: ignore[arg-type]
-    assert sandbox.submit(task).result(timeout=60).word == word
+    assert sandbox.submit(task).result(timeout=60).status == word
 
 
 def test_each_task_has_one_verdict(sandbox: Sandbox) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.fixtures.sandbox import FunctionTask, InputsTask, Sandbox, StdioTask, Verdict
+from ckptbench.fixtures.sandbox import ExecutionResult, FunctionTask, InputsTask, Sandbox, StdioTask
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 
@@ -203,7 +203,7 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
         yield pool
 
 
-def verdict(sandbox: Sandbox, program: str, test: str, prelude: str = "") -> Verdict:
+def verdict(sandbox: Sandbox, program: str, test: str, prelude: str = "") -> ExecutionResult:
     return sandbox.submit(FunctionTask("it", program, test, "f", prelude)).result(timeout=120)
 
 
@@ -224,7 +224,7 @@ def test_both_sides_have_what_the_prompt_defines(sandbox: Sandbox, name: str) ->
 def test_a_wrong_program_does_not_pass_by(sandbox: Sandbox, name: str) -> None:
     program, test = WRONG[name]
     prelude = SHARED_PROMPT if "Point" in test else ""
-    assert verdict(sandbox, program, test, prelude).word == "fail"
+    assert verdict(sandbox, program, test, prelude).status == "fail"
 
 
 @pytest.mark.parametrize("name", ERRORS)
@@ -234,7 +234,7 @@ def test_what_tests_nothing_is_an_error_whatever_the_program_says(
     test, reason = ERRORS[name]
     program = "WANTED = 9\ndef nearly(*_): return True\ndef f(x): return 9\n"
     found = verdict(sandbox, program, test)
-    assert found.word == "error"
+    assert found.status == "error"
     assert re.search(reason, found.reason), found.reason
 
 
@@ -252,7 +252,7 @@ def test_what_only_the_program_defines_decides_nothing(
     sandbox: Sandbox, program: str, test: str
 ) -> None:
     found = verdict(sandbox, f"{DECIDING[program]}def f(x): return 9\n", test)
-    assert found.word in ("fail", "error"), found
+    assert found.status in ("fail", "error"), found
 
 
 def test_a_text_of_commas_is_no_large_answer(sandbox: Sandbox) -> None:
@@ -268,7 +268,7 @@ def test_an_error_that_holds_an_object_of_the_program_is_described(sandbox: Sand
         "def f(): raise ValueError(Odd())\n"
     )
     found = verdict(sandbox, program, "assert f() == 1")
-    assert (found.word, found.reason[:10]) == ("fail", "ValueError"), found
+    assert (found.status, found.reason[:10]) == ("fail", "ValueError"), found
 
 
 def test_a_process_of_tests_that_somebody_ends_is_an_error_and_no_wrong_answer() -> None:
@@ -282,7 +282,7 @@ def test_a_process_of_tests_that_somebody_ends_is_an_error_and_no_wrong_answer()
             time.sleep(0.1)
             ended = end_those_that_run_tests()
         assert ended
-        assert running.result(timeout=60).word == "error"
+        assert running.result(timeout=60).status == "error"
         assert verdict(pool, "def f(): return 1", "assert f() == 1").passed
 
 
@@ -291,34 +291,31 @@ def test_a_process_that_an_answer_has_made_large_takes_no_other_task() -> None:
         small = "def f(n): return [n]", "assert f(1) == [1]"
         large = "def f(n): return list(range(n))", "assert len(f(3 * 10**6)) == 3 * 10**6"
         assert verdict(pool, *small).passed
-        before = processes()
+        before = those_that_run_tests()
         assert verdict(pool, *small).passed
-        assert processes() == before
+        assert those_that_run_tests() == before
         assert verdict(pool, *large).passed
         assert verdict(pool, *small).passed
-        assert len(before - processes()) == 1
+        assert len(before - those_that_run_tests()) == 1
 
 
 def end_those_that_run_tests() -> bool:
-    """Kill every fork of a judge that is no zygote, while a program runs below the zygote."""
-    parents = parents_of_processes()
-    own = descendants(os.getpid(), parents)
-    leaves = [number for number in own if number not in parents.values()]
-    # A program's parent is a zygote; the judge's other child runs the tests.
-    depth = {number: _depth(number, parents) for number in leaves}
-    zygotes = {parents[n] for n in leaves if depth[n] == max(depth.values(), default=0)}
-    found = [n for n in leaves for z in zygotes if parents[n] == parents[z] and n != z]
+    found = those_that_run_tests()
     for number in found:
         os.kill(number, signal.SIGKILL)
     return bool(found)
 
 
-def _depth(process: int, parents: dict[int, int]) -> int:
-    return 1 + _depth(parents[process], parents) if process in parents else 0
+def those_that_run_tests() -> set[int]:
+    """Every fork of a judge but its first, which is the zygote."""
+    parents = parents_of_processes()
+    stems = children_of({os.getpid()}, parents)
+    judges = children_of(stems, parents)
+    return {n for judge in judges for n in sorted(children_of({judge}, parents))[1:]}
 
 
-def processes() -> set[int]:
-    return descendants(os.getpid(), parents_of_processes())
+def children_of(processes: set[int], parents: dict[int, int]) -> set[int]:
+    return {number for number, parent in parents.items() if parent in processes}
 
 
 def parents_of_processes() -> dict[int, int]:
@@ -329,11 +326,6 @@ def parents_of_processes() -> dict[int, int]:
                 fields = (process / "stat").read_text().rpartition(")")[2].split()
                 parents[int(process.name)] = int(fields[1])
     return parents
-
-
-def descendants(of: int, parents: dict[int, int]) -> set[int]:
-    found = {number for number, parent in parents.items() if parent == of}
-    return found | {each for number in found for each in descendants(number, parents)}
 
 
 MISCHIEF = {
@@ -360,7 +352,7 @@ def test_a_verdict_does_not_depend_on_what_was_judged_before(sandbox: Sandbox, n
     assert verdict(sandbox, program, MISCHIEF[name]).passed
     for test, imports, word in AFTERWARDS.values():
         found = verdict(sandbox, program, imports + test)
-        assert found.word == word, found
+        assert found.status == word, found
 
 
 def test_a_reference_leaves_nothing_to_the_next_verdict(sandbox: Sandbox) -> None:
@@ -371,7 +363,7 @@ def test_a_reference_leaves_nothing_to_the_next_verdict(sandbox: Sandbox) -> Non
     task = InputsTask("it", "def f(x): return x", "f", [[1]], spoils)
     assert sandbox.submit(task).result(timeout=60).passed
     for test, imports, word in AFTERWARDS.values():
-        assert verdict(sandbox, "def f(): return 1\n", imports + test).word == word
+        assert verdict(sandbox, "def f(): return 1\n", imports + test).status == word
 
 
 def test_a_reference_may_answer_with_what_cannot_be_carried(sandbox: Sandbox) -> None:
@@ -380,7 +372,7 @@ def test_a_reference_may_answer_with_what_cannot_be_carried(sandbox: Sandbox) ->
     for program, word in (("def f(x): return 'a' in x", "pass"), ("def f(x): return True", "fail")):
         task = InputsTask("it", program, "f", [["cat"], ["dog"]], reference, oracle=oracle)
         found = sandbox.submit(task).result(timeout=60)
-        assert found.word == word, found
+        assert found.status == word, found
 
 
 def test_an_answer_that_tests_evaluate_does_not_reach_this_machine(
@@ -398,7 +390,7 @@ def test_an_answer_that_tests_evaluate_does_not_reach_this_machine(
         "__import__('os').listdir('/')",
     ):
         found = verdict(sandbox, f"def f(): return {answer!r}\n", "eval(f())\nassert f() == 1")
-        assert found.word in ("fail", "violation"), (answer, found)
+        assert found.status in ("fail", "violation"), (answer, found)
         assert list(tmp_path.iterdir()) == []
     assert verdict(sandbox, "def f(): return 1\n", "assert f() == 1").passed
 
@@ -433,7 +425,7 @@ def test_an_object_of_the_tests_leads_a_program_nowhere(sandbox: Sandbox) -> Non
 def test_the_tests_time_is_the_program_s(program: str, test: str) -> None:
     with Sandbox(workers=1, timeout_s=1.0) as pool:
         found = verdict(pool, program, test)
-        assert found.word in ("fail", "timeout", "memory")
+        assert found.status in ("fail", "timeout", "memory")
         assert "come to an end" not in found.reason  # the judge itself was not held up
         assert verdict(pool, "def f(): return 1", "assert f() == 1").passed
 
@@ -444,7 +436,7 @@ def test_memory_is_counted_beyond_the_bare_interpreter(room: float) -> None:
     program = f"def f(): return len(bytearray(int({room} * 2**26)))"
     with Sandbox(workers=1, memory_mb=64) as pool:
         found = verdict(pool, program, f"assert f() == {int(room * 2**26)}")
-    assert found.word == ("pass" if room < 1 else "memory"), found
+    assert found.status == ("pass" if room < 1 else "memory"), found
 
 
 SCRIPTS = {

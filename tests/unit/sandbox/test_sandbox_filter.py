@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from ckptbench.fixtures.sandbox import isolation_syscalls as syscalls
+from ckptbench.fixtures.sandbox import isolation_seccomp as syscalls
 from ckptbench.fixtures.sandbox.isolation_seccomp import MACHINES, Machine, assemble
 
 ALLOW, KILL = "allow", "kill"

@@ -200,9 +200,9 @@ def state(folder: Path) -> list[tuple[str, int, int, int, bytes]]:
 def word(sandbox: Sandbox, completion: str) -> str:
     task = humaneval_task("it", PROMPT, completion, TEST, "join")
     verdict = sandbox.submit(task).result(timeout=120)
-    assert verdict.word != "error", verdict.reason
+    assert verdict.status != "error", verdict.reason
     assert sandbox.submit(humaneval_task("next", PROMPT, RIGHT, TEST, "join")).result().passed
-    return verdict.word
+    return verdict.status
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -237,6 +237,7 @@ def test_nothing_comes_of(sandbox: Sandbox, guarded: Path, name: str) -> None:
     assert sorted(os.listdir(guarded)) == ["secret.txt", "victim.txt"]
 
 
+@pytest.mark.slow
 def test_a_collection_of_others(guarded: Path) -> None:
     path = os.environ.get("CKPTBENCH_HOSTILE")
     if not path:
@@ -258,7 +259,7 @@ def test_a_collection_of_others(guarded: Path) -> None:
                 )
                 for name, _, _, completion in programs
             ):
-                if verdict.word not in accepted[name]:
+                if verdict.status not in accepted[name]:
                     wrong[f"{level} {name}"] = verdict
     assert wrong == {}
     assert state(guarded) == before

@@ -159,7 +159,7 @@ def verdict(sandbox: Sandbox, completion: str, lines: str = LINES) -> str:
     assert len(found.reason) <= 400
     following = humaneval_task("next", PROMPT, RIGHT, check(LINES), "join")
     assert sandbox.submit(following).result().passed
-    return found.word
+    return found.status
 
 
 @pytest.mark.parametrize("name", FORGERS)
@@ -192,7 +192,7 @@ def test_a_program_is_ended_by(sandbox: Sandbox, name: str) -> None:
 def test_a_script_does_not_talk_its_way_out_by(sandbox: Sandbox, name: str) -> None:
     source, words = SCRIPTS[name]
     found = sandbox.submit(StdioTask("it", source, [("", "5")])).result(timeout=120)
-    assert found.word in words.split(), found.reason
+    assert found.status in words.split(), found.reason
     assert len(found.reason) <= 400
 
 

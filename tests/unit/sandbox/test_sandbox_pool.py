@@ -149,7 +149,7 @@ def test_without_walls_programs_run_only_when_asked_for() -> None:
     with Sandbox(level="L1", workers=1, unsafe_exec=True) as sandbox:
         assert "NOT protected" in sandbox.describe()
         verdict = sandbox.submit(task()).result(timeout=60)
-        assert (verdict.word, verdict.level) == ("pass", "L1")
+        assert (verdict.status, verdict.level) == ("pass", "L1")
 
 
 def test_without_walls_what_a_program_starts_still_ends_with_it() -> None:

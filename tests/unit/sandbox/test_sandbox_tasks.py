@@ -10,12 +10,12 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.sandbox import (
+    ExecutionResult,
     FunctionTask,
     InputsTask,
     Sandbox,
     StdioTask,
     Task,
-    Verdict,
     entry_point_of,
     humaneval_task,
     mbpp_task,
@@ -30,7 +30,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield box
 
 
-def verdict_of(sandbox: Sandbox, task: Task) -> Verdict:
+def verdict_of(sandbox: Sandbox, task: Task) -> ExecutionResult:
     return sandbox.submit(task).result(timeout=60)
 
 
@@ -58,7 +58,7 @@ def test_a_prompt_lends_its_helpers_to_the_tests(sandbox: Sandbox) -> None:
     assert verdict_of(sandbox, right).passed
     # The program's own idea of the helper does not count.
     forged = humaneval_task("b", prompt, "    return 5\ndef poly(xs, x): return 0\n", test, "root")
-    assert verdict_of(sandbox, forged).word == "fail"
+    assert verdict_of(sandbox, forged).status == "fail"
 
 
 def test_classes_of_the_answer_are_made_changed_and_passed_by_the_tests(sandbox: Sandbox) -> None:
@@ -80,9 +80,9 @@ def test_an_entry_point_may_be_named_like_a_builtin(sandbox: Sandbox) -> None:
 
 def test_other_builtins_are_the_judge_s_own(sandbox: Sandbox) -> None:
     program = "def set(x): return 0\ndef f(x): return [x]"
-    assert verdict_of(sandbox, mbpp_task("a", program, ["assert set(f(1)) == set([2])"])).word == (
-        "fail"
-    )
+    assert verdict_of(
+        sandbox, mbpp_task("a", program, ["assert set(f(1)) == set([2])"])
+    ).status == ("fail")
 
 
 def test_a_module_that_tests_forgot_to_import_is_the_judge_s_own(sandbox: Sandbox) -> None:
@@ -92,7 +92,7 @@ def test_a_module_that_tests_forgot_to_import_is_the_judge_s_own(sandbox: Sandbo
     forgotten = "def f(x): return 0.5"
     assert verdict_of(sandbox, mbpp_task("b", forgotten, asserts)).passed
     false = "class math:\n    isclose = lambda *_: True\ndef f(x): return 7"
-    assert verdict_of(sandbox, mbpp_task("c", false, asserts)).word == "fail"
+    assert verdict_of(sandbox, mbpp_task("c", false, asserts)).status == "fail"
 
 
 def test_changes_in_place_come_back(sandbox: Sandbox) -> None:
@@ -153,7 +153,7 @@ def test_inputs_are_judged_by_a_reference(
     task = InputsTask(
         "a", f"def f(x): {body}", "f", [[1], [2.0], [7]], "def f(x): return x / 3", atol
     )
-    assert verdict_of(sandbox, task).word == word
+    assert verdict_of(sandbox, task).status == word
 
 
 def test_an_oracle_decides_where_agreement_is_something_else(sandbox: Sandbox) -> None:
@@ -162,7 +162,9 @@ def test_an_oracle_decides_where_agreement_is_something_else(sandbox: Sandbox) -
     program = "def f(x): return x[::-1]"
     task = InputsTask("a", program, "f", [[[1, 2]], [[3]]], reference, oracle=oracle)
     assert verdict_of(sandbox, task).passed
-    assert verdict_of(sandbox, InputsTask("b", program, "f", [[[1, 2]]], reference)).word == "fail"
+    assert (
+        verdict_of(sandbox, InputsTask("b", program, "f", [[[1, 2]]], reference)).status == "fail"
+    )
 
 
 def test_each_input_has_time_of_its_own_by_the_reference(sandbox: Sandbox) -> None:
@@ -172,7 +174,7 @@ def test_each_input_has_time_of_its_own_by_the_reference(sandbox: Sandbox) -> No
     assert verdict_of(sandbox, InputsTask("a", program, "f", inputs, "def f(x): return x")).passed
     slow = "import time\ndef f(x):\n    time.sleep(1.5 if x == 2 else 0)\n    return x"
     late = verdict_of(sandbox, InputsTask("b", slow, "f", inputs, "def f(x): return x"))
-    assert (late.word, late.reason) == ("timeout", "more than 1 s")
+    assert (late.status, late.reason) == ("timeout", "more than 1 s")
     patient = "import time\ndef f(x):\n    time.sleep(0.6)\n    return x"
     assert verdict_of(sandbox, InputsTask("c", slow, "f", inputs[:2], patient)).passed
 
@@ -181,9 +183,9 @@ def test_inputs_have_the_memory_of_evalplus_and_functions_less(sandbox: Sandbox)
     program = "def f(x): return len(bytes(2**30))"
     task = InputsTask("a", program, "f", [[1]], "def f(x): return 2**30")
     assert verdict_of(sandbox, task).passed
-    assert verdict_of(sandbox, FunctionTask("b", program, "assert f(1)", "f")).word == "memory"
+    assert verdict_of(sandbox, FunctionTask("b", program, "assert f(1)", "f")).status == "memory"
     with Sandbox(workers=1, memory_mb=256) as small:
-        assert verdict_of(small, task).word == "memory"
+        assert verdict_of(small, task).status == "memory"
 
 
 def test_a_tolerance_that_floats_get_holds_for_the_rest_of_the_set(sandbox: Sandbox) -> None:
@@ -205,19 +207,19 @@ def test_answers_too_large_for_a_message_are_compared_in_pieces(
     reference = "def f(n): return [(i, 'a') for i in range(n)] + [(n, 'a')]"
     program = f"def f(n): return [(i, 'a') for i in range(n)] + [{last}]"
     task = InputsTask("a", program, "f", [[2_000_000]], reference)
-    assert verdict_of(sandbox, task).word == word
+    assert verdict_of(sandbox, task).status == word
 
 
 def test_an_answer_much_larger_than_a_right_one_is_wrong(sandbox: Sandbox) -> None:
     task = InputsTask("a", "def f(n): return [0] * n", "f", [[10**6]], "def f(n): return [0]")
     verdict = verdict_of(sandbox, task)
-    assert verdict.word == "fail"
+    assert verdict.status == "fail"
     assert "too large to be right" in verdict.reason
 
 
 def test_an_iterator_is_no_list(sandbox: Sandbox) -> None:
     reference, program = "def f(x): return [x]", "def f(x): yield x"
-    assert verdict_of(sandbox, InputsTask("a", program, "f", [[1]], reference)).word == "fail"
+    assert verdict_of(sandbox, InputsTask("a", program, "f", [[1]], reference)).status == "fail"
     oracle = "def accept(inputs, output, expected, atol): return set(output) == set(expected)"
     any_order = InputsTask("b", program, "f", [[1]], reference, oracle=oracle)
     assert verdict_of(sandbox, any_order).passed
@@ -247,7 +249,7 @@ def test_faults_of_the_task_are_errors_and_say_nothing_of_the_program(sandbox: S
         (InputsTask("d", program, "f", [[1]], "def f(x): raise KeyError"), "KeyError"),
     ):
         verdict = verdict_of(sandbox, task)
-        assert verdict.word == "error"
+        assert verdict.status == "error"
         assert what in verdict.reason
 
 
@@ -282,7 +284,7 @@ def test_scripts_are_run_as_the_interpreter_runs_a_file(
     sandbox: Sandbox, program: str, word: str
 ) -> None:
     verdict = verdict_of(sandbox, StdioTask("a", program, [("1\n2\n3\n", "6\n")]))
-    assert verdict.word == word, verdict.reason
+    assert verdict.status == word, verdict.reason
 
 
 def test_each_case_of_a_script_starts_anew_and_the_first_wrong_one_is_named(
@@ -291,5 +293,5 @@ def test_each_case_of_a_script_starts_anew_and_the_first_wrong_one_is_named(
     program = "import os\nprint(len(os.listdir('.')) + int(input()))\nopen('seen', 'w').close()"
     cases: list[Any] = [("0", "0"), ("1", "1"), ("2", "3"), ("3", "3")]
     verdict = verdict_of(sandbox, StdioTask("a", program, cases))
-    assert verdict.word == "fail"
+    assert verdict.status == "fail"
     assert verdict.reason.startswith("case 2:")

@@ -10,9 +10,9 @@ from scipy import stats
 
 from ckptbench.scores.intervals import (
     Kind,
-    bounded_interval,
     cluster_standard_error,
     interval_of_mean,
+    korn_graubard_interval,
     normal_interval,
     partition,
     proportion_standard_error,
@@ -98,7 +98,7 @@ def test_the_interval_holds_its_mean_stays_within_0_and_1_and_has_a_width() -> N
         sizes = rng.integers(1, 5, g).astype(float)
         sums = sizes * rng.choice([0.0, 0.3, 0.5, 1.0], (50, g))
         sums[:3] = [np.zeros(g), sizes, sizes / 2]
-        low, high = bounded_interval(sums, sizes)
+        low, high = korn_graubard_interval(sums, sizes)
         means = sums.sum(axis=1) / sizes.sum()
         assert (low >= 0).all()
         assert (high <= 1).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.scores.noise_floor import drawn, floor_notes, may_flip, noise_floor, other_batch_size
+from ckptbench.scores.noise import drawn, floor_notes, may_flip, noise_floor, other_batch_size
 from ckptbench.scores.reducers import Mean, Named, TopK
 
 

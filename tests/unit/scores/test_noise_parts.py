@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ckptbench.scores.aggregate import TrialValue
-from ckptbench.scores.noise_parts import (
+from ckptbench.scores.noise import (
     draw_variance,
     noise_of,
     noise_of_passes,

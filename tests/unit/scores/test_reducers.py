@@ -112,7 +112,7 @@ def test_impossible_values_of_k_are_refused(make: object, ks: tuple[int, ...]) -
 def test_naming_a_reducer_loads_no_numpy() -> None:
     code = (
         "import sys; from ckptbench.scores import top_k, pass_at_k, mean; top_k(1); pass_at_k(1);"
-        "mean(); import ckptbench.gate.decide, ckptbench.gate.baseline;"
+        "mean(); import ckptbench.gate.verdict, ckptbench.gate.baseline;"
         "print([m for m in ('numpy', 'scipy', 'pydantic', 'torch') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

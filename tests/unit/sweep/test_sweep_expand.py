@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.checkpoints.expand import Expansion, Known, expand
-from ckptbench.session.group import named
+from ckptbench.checkpoints.expand import CheckpointResolver, Expansion, expand
+from ckptbench.checkpoints.param import named
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -25,12 +25,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
+def known(tmp_path_factory: pytest.TempPathFactory) -> CheckpointResolver:
     """What is a checkpoint, and a demo with two of them."""
     demo = tmp_path_factory.mktemp("suite [1]") / "demo-mlm"
     for step in (100, 90):
         folder(demo / f"checkpoint-{step}")
-    return Known(
+    return CheckpointResolver(
         is_checkpoint,
         lambda spec: demo / "checkpoint-100" if spec == "demo-mlm" else None,
         lambda spec: demo if spec == "demo-mlm" else None,
@@ -66,7 +66,7 @@ def names(expansion: Expansion) -> list[str]:
 # What is matched
 
 
-def test_a_pattern_gives_a_runs_checkpoints_by_step(here: Path, known: Known) -> None:
+def test_a_pattern_gives_a_runs_checkpoints_by_step(here: Path, known: CheckpointResolver) -> None:
     for step in (1000, 90, 200):
         folder(here / f"runs/x/checkpoint-{step}")
     found = expand(["runs/x/checkpoint-*"], known)
@@ -77,7 +77,7 @@ def test_a_pattern_gives_a_runs_checkpoints_by_step(here: Path, known: Known) ->
 
 
 def test_runs_come_in_natural_order_and_their_checkpoints_stay_together(
-    here: Path, known: Known
+    here: Path, known: CheckpointResolver
 ) -> None:
     for run, step in (("run-10", 5), ("run-9", 100), ("run-9", 20)):
         folder(here / f"runs/{run}/checkpoint-{step}")
@@ -89,7 +89,7 @@ def test_runs_come_in_natural_order_and_their_checkpoints_stay_together(
     ]
 
 
-def test_one_file_of_each_run(here: Path, known: Known) -> None:
+def test_one_file_of_each_run(here: Path, known: CheckpointResolver) -> None:
     for run in ("b", "a"):
         file(here / f"storage/checkpoints/{run}/checkpoint_best.pt")
     found = expand(["storage/checkpoints/*/checkpoint_best.pt"], known)
@@ -98,7 +98,7 @@ def test_one_file_of_each_run(here: Path, known: Known) -> None:
 
 
 def test_options_keep_their_order_and_what_two_of_them_match_is_asked_once(
-    here: Path, known: Known
+    here: Path, known: CheckpointResolver
 ) -> None:
     for step in (1, 2, 3):
         folder(here / f"checkpoint-{step}")
@@ -106,7 +106,9 @@ def test_options_keep_their_order_and_what_two_of_them_match_is_asked_once(
     assert specs(found) == ["checkpoint-3", "checkpoint-1", "checkpoint-2"]
 
 
-def test_a_link_to_a_checkpoint_is_told_and_asked_once(here: Path, known: Known) -> None:
+def test_a_link_to_a_checkpoint_is_told_and_asked_once(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "checkpoint-7")
     (here / "checkpoint-best").symlink_to("checkpoint-7")
     found = expand(["checkpoint-*"], known)
@@ -114,36 +116,42 @@ def test_a_link_to_a_checkpoint_is_told_and_asked_once(here: Path, known: Known)
     assert found.notes == ("checkpoint-best is checkpoint-7: it is asked once",)
 
 
-def test_two_stars_match_at_any_depth(here: Path, known: Known) -> None:
+def test_two_stars_match_at_any_depth(here: Path, known: CheckpointResolver) -> None:
     for path in ("a/checkpoint-1", "a/b/c/checkpoint-2"):
         folder(here / path)
     assert specs(expand(["**/checkpoint-*"], known)) == ["a/checkpoint-1", "a/b/c/checkpoint-2"]
 
 
-def test_a_place_elsewhere_stays_absolute(here: Path, known: Known, tmp_path_factory: Any) -> None:
+def test_a_place_elsewhere_stays_absolute(
+    here: Path, known: CheckpointResolver, tmp_path_factory: Any
+) -> None:
     far = folder(tmp_path_factory.mktemp("far") / "checkpoint-1")
     assert specs(expand([f"{far.parent}/checkpoint-*"], known)) == [str(far)]
 
 
-def test_steps_of_the_demo(known: Known, here: Path) -> None:
+def test_steps_of_the_demo(known: CheckpointResolver, here: Path) -> None:
     found = expand(["demo-mlm/checkpoint-*"], known)
     assert specs(found) == ["demo-mlm/checkpoint-90", "demo-mlm/checkpoint-100"]
     assert places(found) == [("demo-mlm", 90, None), ("demo-mlm", 100, None)]
 
 
-def test_a_path_with_brackets_that_exists_is_no_pattern(here: Path, known: Known) -> None:
+def test_a_path_with_brackets_that_exists_is_no_pattern(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "run [lr 3e-4]")
     assert specs(expand(["run [lr 3e-4]"], known)) == ["run [lr 3e-4]"]
 
 
 @pytest.mark.parametrize("spec", ["https://host/v1?model=*", "a-model-of-a-conftest"])
-def test_what_is_no_path_is_left_to_whoever_loads_it(here: Path, known: Known, spec: str) -> None:
+def test_what_is_no_path_is_left_to_whoever_loads_it(
+    here: Path, known: CheckpointResolver, spec: str
+) -> None:
     found = expand([spec], known)
     assert specs(found) == [spec]
     assert places(found) == [("", None, None)]
 
 
-def test_adapters_are_matched_on_their_base(here: Path, known: Known) -> None:
+def test_adapters_are_matched_on_their_base(here: Path, known: CheckpointResolver) -> None:
     for step in (20, 9):
         folder(here / f"lora/checkpoint-{step}")
     found = expand(["base+adapter=lora/checkpoint-*"], known)
@@ -153,7 +161,7 @@ def test_adapters_are_matched_on_their_base(here: Path, known: Known) -> None:
     assert len(both.found) == 2
 
 
-def test_runs_of_one_name_get_longer_ones(here: Path, known: Known) -> None:
+def test_runs_of_one_name_get_longer_ones(here: Path, known: CheckpointResolver) -> None:
     for path in ("x/out", "y/out"):
         folder(here / path / "checkpoint-1")
     found = expand(["*/out/checkpoint-1"], known)
@@ -164,7 +172,7 @@ def test_runs_of_one_name_get_longer_ones(here: Path, known: Known) -> None:
 
 
 def test_a_trainers_state_tells_the_epoch_and_the_step_where_the_name_does_not(
-    here: Path, known: Known
+    here: Path, known: CheckpointResolver
 ) -> None:
     folder(here / "checkpoint-655", global_step=655, epoch=0.5)
     folder(here / "checkpoint-best", global_step=400, epoch=0.3)
@@ -172,14 +180,16 @@ def test_a_trainers_state_tells_the_epoch_and_the_step_where_the_name_does_not(
     assert places(found) == [(here.name, 400, 0.3), (here.name, 655, 0.5)]
 
 
-def test_files_of_epochs_sort_by_epoch_and_the_others_come_last(here: Path, known: Known) -> None:
+def test_files_of_epochs_sort_by_epoch_and_the_others_come_last(
+    here: Path, known: CheckpointResolver
+) -> None:
     for name in ("checkpoint_epoch_10.pt", "checkpoint_best.pt", "checkpoint_epoch_9.pt"):
         file(here / name)
     found = expand(["checkpoint_*.pt"], known)
     assert [epoch for _, _, epoch in places(found)] == [9.0, 10.0, None]
 
 
-def test_a_damaged_trainers_state_is_told(here: Path, known: Known) -> None:
+def test_a_damaged_trainers_state_is_told(here: Path, known: CheckpointResolver) -> None:
     (folder(here / "checkpoint-1") / "trainer_state.json").write_text("{")
     (note,) = expand(["checkpoint-1"], known).notes
     assert "checkpoint-1/trainer_state.json cannot be read" in note
@@ -188,7 +198,7 @@ def test_a_damaged_trainers_state_is_told(here: Path, known: Known) -> None:
 # A run's folder
 
 
-def test_a_pattern_for_the_inside_of_run_folders(here: Path, known: Known) -> None:
+def test_a_pattern_for_the_inside_of_run_folders(here: Path, known: CheckpointResolver) -> None:
     for epoch in (1, 2):
         file(here / f"run/checkpoint_epoch_{epoch}.pt")
     file(here / "run/checkpoint_best.pt")
@@ -196,19 +206,21 @@ def test_a_pattern_for_the_inside_of_run_folders(here: Path, known: Known) -> No
     assert specs(found) == ["run/checkpoint_epoch_1.pt", "run/checkpoint_epoch_2.pt"]
 
 
-def test_it_is_matched_inside_the_demo_too(here: Path, known: Known) -> None:
+def test_it_is_matched_inside_the_demo_too(here: Path, known: CheckpointResolver) -> None:
     found = expand(["demo-mlm"], known, pattern="checkpoint-9*")
     assert specs(found) == ["demo-mlm/checkpoint-90"]
 
 
-def test_a_run_that_holds_a_checkpoint_itself_is_looked_into(here: Path, known: Known) -> None:
+def test_a_run_that_holds_a_checkpoint_itself_is_looked_into(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "run")
     folder(here / "run/checkpoint-5")
     assert specs(expand(["run"], known, pattern="checkpoint-*")) == ["run/checkpoint-5"]
     assert specs(expand(["run"], known)) == ["run"]
 
 
-def test_a_file_given_beside_a_run_stays_a_file(here: Path, known: Known) -> None:
+def test_a_file_given_beside_a_run_stays_a_file(here: Path, known: CheckpointResolver) -> None:
     folder(here / "run/checkpoint-5")
     file(here / "base.pt")
     found = expand(["base.pt", "run"], known, pattern="checkpoint-*")
@@ -218,7 +230,7 @@ def test_a_file_given_beside_a_run_stays_a_file(here: Path, known: Known) -> Non
 # From a step on
 
 
-def test_earlier_steps_are_left_out_and_counted(here: Path, known: Known) -> None:
+def test_earlier_steps_are_left_out_and_counted(here: Path, known: CheckpointResolver) -> None:
     for step in (100, 200, 300, 400):
         folder(here / f"run/checkpoint-{step}")
     found = expand(["run/checkpoint-*"], known, from_step=300)
@@ -228,13 +240,13 @@ def test_earlier_steps_are_left_out_and_counted(here: Path, known: Known) -> Non
     )
 
 
-def test_a_runs_folder_from_a_step_on(here: Path, known: Known) -> None:
+def test_a_runs_folder_from_a_step_on(here: Path, known: CheckpointResolver) -> None:
     for step in (100, 300):
         folder(here / f"run/checkpoint-{step}")
     assert specs(expand(["run"], known, from_step=300)) == ["run/checkpoint-300"]
 
 
-def test_what_states_no_step_is_kept_and_told(here: Path, known: Known) -> None:
+def test_what_states_no_step_is_kept_and_told(here: Path, known: CheckpointResolver) -> None:
     file(here / "checkpoint_best.pt")
     found = expand(["*.pt"], known, from_step=300)
     assert specs(found) == ["checkpoint_best.pt"]
@@ -246,7 +258,9 @@ def test_what_states_no_step_is_kept_and_told(here: Path, known: Known) -> None:
 # What is no checkpoint
 
 
-def test_what_a_pattern_matches_beside_checkpoints_is_told(here: Path, known: Known) -> None:
+def test_what_a_pattern_matches_beside_checkpoints_is_told(
+    here: Path, known: CheckpointResolver
+) -> None:
     file(here / "run/model.pt")
     file(here / "run/optimizer.pt")
     (here / "run/checkpoint-temp.pt.d").mkdir()
@@ -257,7 +271,9 @@ def test_what_a_pattern_matches_beside_checkpoints_is_told(here: Path, known: Kn
     )
 
 
-def test_matches_of_no_known_kind_are_left_to_whoever_loads_them(here: Path, known: Known) -> None:
+def test_matches_of_no_known_kind_are_left_to_whoever_loads_them(
+    here: Path, known: CheckpointResolver
+) -> None:
     for step in (10, 9):
         file(here / f"model-{step}.bin")
     assert specs(expand(["model-*.bin"], known)) == ["model-9.bin", "model-10.bin"]
@@ -266,13 +282,15 @@ def test_matches_of_no_known_kind_are_left_to_whoever_loads_them(here: Path, kno
 # Refusals
 
 
-def refusal(specs: list[str], known: Known, **options: Any) -> CkptbenchError:
+def refusal(specs: list[str], known: CheckpointResolver, **options: Any) -> CkptbenchError:
     with pytest.raises(CkptbenchError) as refused:
         expand(specs, known, **options)
     return refused.value
 
 
-def test_a_pattern_without_a_match_shows_what_is_in_the_folder(here: Path, known: Known) -> None:
+def test_a_pattern_without_a_match_shows_what_is_in_the_folder(
+    here: Path, known: CheckpointResolver
+) -> None:
     for name in ("checkpoints-100", "checkpoints-2", "logs"):
         (here / "runs/x" / name).mkdir(parents=True)
     error = refusal(["runs/*/checkpoint-*"], known)
@@ -284,14 +302,18 @@ def test_a_pattern_without_a_match_shows_what_is_in_the_folder(here: Path, known
     )
 
 
-def test_a_folder_that_is_misspelled_is_answered_with_the_nearest(here: Path, known: Known) -> None:
+def test_a_folder_that_is_misspelled_is_answered_with_the_nearest(
+    here: Path, known: CheckpointResolver
+) -> None:
     (here / "runs").mkdir()
     error = refusal(["rums/*/checkpoint-*"], known)
     assert "there is no 'rums'" in error.what
     assert error.remedy == f"{here} holds runs; nearest: runs"
 
 
-def test_of_several_folders_the_one_with_something_near_is_shown(here: Path, known: Known) -> None:
+def test_of_several_folders_the_one_with_something_near_is_shown(
+    here: Path, known: CheckpointResolver
+) -> None:
     (here / "runs/a/logs").mkdir(parents=True)
     (here / "runs/b/chekpoint-1").mkdir(parents=True)
     error = refusal(["runs/*/checkpoint-*"], known)
@@ -299,12 +321,14 @@ def test_of_several_folders_the_one_with_something_near_is_shown(here: Path, kno
     assert error.remedy == f"{here}/runs/b holds chekpoint-1; nearest: chekpoint-1"
 
 
-def test_an_empty_folder_is_named_as_such(here: Path, known: Known) -> None:
+def test_an_empty_folder_is_named_as_such(here: Path, known: CheckpointResolver) -> None:
     (here / "run").mkdir()
     assert refusal(["run"], known, pattern="*.pt").remedy == f"{here}/run is empty"
 
 
-def test_a_step_after_the_last_is_answered_with_the_last(here: Path, known: Known) -> None:
+def test_a_step_after_the_last_is_answered_with_the_last(
+    here: Path, known: CheckpointResolver
+) -> None:
     folder(here / "run/checkpoint-200")
     error = refusal(["run/checkpoint-*"], known, from_step=300)
     assert error.where == "--from-step"
@@ -313,7 +337,7 @@ def test_a_step_after_the_last_is_answered_with_the_last(here: Path, known: Know
 
 @pytest.mark.parametrize("option", [{"pattern": "*.pt"}, {"from_step": 300}])
 def test_options_that_have_nothing_to_choose_from_are_refused(
-    here: Path, known: Known, option: Any
+    here: Path, known: CheckpointResolver, option: Any
 ) -> None:
     folder(here / "checkpoint-1") if "from_step" in option else file(here / "checkpoint-1")
     error = refusal(["checkpoint-1"], known, **option)
@@ -321,7 +345,9 @@ def test_options_that_have_nothing_to_choose_from_are_refused(
     assert "nothing to choose from: --checkpoint is checkpoint-1" in error.what
 
 
-def test_files_of_lightning_are_matched_and_ordered_by_step(here: Path, known: Known) -> None:
+def test_files_of_lightning_are_matched_and_ordered_by_step(
+    here: Path, known: CheckpointResolver
+) -> None:
     from dataclasses import replace
 
     from ckptbench.fixtures.checkpoints import resolve

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench._util.abbreviate import subjects
-from ckptbench._util.names import epoch_in, natural_key, step_in
+from ckptbench._util.names import epoch_in, name_list, natural_key, step_in
 
 
 @pytest.mark.parametrize(
@@ -87,4 +86,4 @@ def test_numbers_in_names_sort_by_value() -> None:
     ],
 )
 def test_what_is_true_of_many_names_few(names: list[str], of: int, told: str) -> None:
-    assert subjects(names, of) == told
+    assert name_list(names, of) == told

@@ -10,7 +10,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.config.tracking_uri import address_of, check_tracking, tracking_uri
-from ckptbench.tracking.client_environment import client_environment
+from ckptbench.tracking.mlflow import client_environment
 
 
 def test_a_uri_is_taken_as_it_is() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.tracking.names import cut, legal_name, metric_name, standard_error_name
+from ckptbench.tracking.record import cut, legal_name, metric_name, standard_error_name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.results.store import FILE_NAME, earlier_runs
+from ckptbench.results.layout import STORE
+from ckptbench.results.store import earlier_runs
 
 RUN = "20260728_091500_17"
 
@@ -15,7 +16,7 @@ RUN = "20260728_091500_17"
 def results(tmp_path: Path) -> Path:
     for name in (RUN, "watch-x/parts/checkpoint-1", "watch-x/parts/checkpoint-2"):
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / FILE_NAME).touch()
+        (tmp_path / name / STORE).touch()
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.watch.complete import lacking
+from ckptbench.checkpoints.kind import lacking
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,0 +1,134 @@
+"""Kinds of checkpoints: how each is recognised, whether one is complete, and what loads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._util.extensions import contributions
+from .complete import missing_parts
+
+if TYPE_CHECKING:
+    from ..config.options import Options
+
+ModelKind = Literal["masked", "causal"]
+"""What a model was trained for: filling masks, or continuing text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint that was found, not yet loaded.
+
+    Attributes:
+        spec: what was given as `--checkpoint`.
+        path: the folder or file, absolute; `Path()` for what is on no disk of this machine.
+        kind: what it is, and what loads it.
+    """
+
+    spec: str
+    path: Path
+    kind: CheckpointKind
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """Whether it is a masked or a causal language model.
+
+        Raises:
+            CkptbenchError: its files are unreadable, or of a model that is neither.
+        """
+        return self.kind.model_kind(self)
+
+
+def _drop(note: str) -> None:
+    """Outside of a session nobody reads notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a checkpoint is to be loaded.
+
+    Attributes:
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        dtype: `auto` (bf16 on a GPU, fp32 on a CPU), `bf16`, `fp16` or `fp32`.
+        seq_len: tokens of a model input at most, or `auto`: what the checkpoint says of itself.
+        tokenizer: the folder of the tokenizer, where it is not the checkpoint's own.
+        attention: transformers' name of the implementation; empty lets it choose.
+        base: for a kind that has a `base`: the loaded checkpoint that this one is put on.
+        session: all options of the session; None outside of one.
+        add_note: takes a sentence for the readers of the scores.
+    """
+
+    device: str = "auto"
+    dtype: str = "auto"
+    seq_len: int | Literal["auto"] = "auto"
+    tokenizer: Path | None = None
+    attention: str = ""
+    base: Any = None
+    session: Options | None = None
+    add_note: Callable[[str], None] = _drop
+
+
+def no_path(spec: str) -> Path | None:
+    """The `path_of` of kinds whose checkpoints are given as paths."""
+    return None
+
+
+def is_causal(checkpoint: Checkpoint) -> ModelKind:
+    """The `model_kind` of kinds that are always causal language models."""
+    return "causal"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointKind:
+    """One kind of checkpoint.
+
+    Attributes:
+        name: such as `huggingface`; unique.
+        description: how a user would recognise it, for the error that lists what is accepted.
+        matches: whether an existing path holds one.
+        load: a context manager whose value answers: what `ckptbench.loaded` returns, or an
+            `Engine`. Its end frees what it holds.
+        model_kind: whether a checkpoint is a masked or a causal language model, as far as its
+            files tell without loading it.
+        missing: what a path still lacks to be complete, as one clause, judged by its files alone;
+            empty when it is complete. `ckptbench watch` waits for that.
+        path_of: the path of a spec that is none itself, such as an address; None for any other.
+        base: spec of the checkpoint that this one is put on; that is loaded once for several.
+    """
+
+    name: str
+    description: str
+    matches: Callable[[Path], bool]
+    load: Callable[[Checkpoint, LoadOptions], AbstractContextManager[Any]]
+    model_kind: Callable[[Checkpoint], ModelKind] = is_causal
+    missing: Callable[[Path], str] = missing_parts
+    path_of: Callable[[str], Path | None] = no_path
+    base: Callable[[Checkpoint], str] | None = None
+
+
+def checkpoint_kinds() -> tuple[CheckpointKind, ...]:
+    """Every kind there is, the suite's first."""
+    return tuple(contributions("pytest_ckptbench_checkpoint_kinds").values())
+
+
+def kind_at(path: Path) -> CheckpointKind | None:
+    """The kind of what an existing path holds; None for what is no checkpoint.
+
+    A plugin's kind may be a special case of one of the suite's, so it is asked first.
+    """
+    return next((kind for kind in reversed(checkpoint_kinds()) if kind.matches(path)), None)
+
+
+def lacking(checkpoint: Path) -> str:
+    """What a checkpoint still lacks, as one clause; empty when it is complete.
+
+    A file that disappears while it is looked at is a lack like any other.
+    """
+    try:
+        kind = kind_at(checkpoint)
+        return kind.missing(checkpoint) if kind is not None else missing_parts(checkpoint)
+    except OSError as error:
+        return f"{Path(error.filename or checkpoint).name} cannot be read: {error.strerror}"

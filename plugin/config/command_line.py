@@ -1,0 +1,234 @@
+"""The options of a session: declared to pytest, read, and checked against each other.
+
+Each is registered as `--ckpt-NAME` with the short `--NAME` beside it, and as the ini setting
+`ckpt_NAME`. The command line wins over the ini file, which wins over the default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import getpid
+from typing import Any
+
+import pytest
+
+from .._util.errors import CkptbenchError, nearest
+from .effective import OF_LM_EVAL
+from .eval_config import COMMAND_LINE
+from .option import Option
+from .options import OPTIONS, Options, headings
+from .short_names import add_with_short_name, names_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A value on the command line that could not be read, and why."""
+
+    message: str
+
+
+def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    # pytest reads the command line before it knows the conftests. One of them may own the short
+    # name and take other values for it, so nothing may be refused before they are loaded.
+    def read_if_possible(text: str) -> Any:
+        try:
+            return parse(text)
+        except argparse.ArgumentTypeError as error:
+            return _Unread(str(error))
+
+    return read_if_possible
+
+
+def register(parser: pytest.Parser) -> None:
+    """Declare every option and its ini setting to pytest."""
+    for title, options in headings().items():
+        group = parser.getgroup(f"ckptbench-{title.replace(' ', '-')}", f"ckptbench: {title}")
+        for option in options:
+            _declare(parser, group, option)
+
+
+def _declare(parser: pytest.Parser, group: Any, option: Option) -> None:
+    attributes: dict[str, Any] = {"dest": option.dest, "default": None, "help": option.help_text}
+    if option.parse is None:
+        attributes["action"] = "store_true"
+    else:
+        attributes["type"] = _read_later(option.parse)
+        attributes["metavar"] = option.metavar
+        if option.many:
+            attributes["action"] = "append"
+        if option.bare:
+            attributes |= {"nargs": "?", "const": option.parse(option.bare)}
+    add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
+    parser.addini(option.dest, option.help_text, type="string", default=None)
+
+
+def hint_at_typos(parser: pytest.Parser, arguments: Sequence[str]) -> None:
+    """Let pytest's message about an unknown option name ours that is spelled nearly so."""
+    ours = [name for o in OPTIONS for name in (o.name, f"ckpt-{o.name}")]
+    given = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
+    unknown = sorted(given - names_of(parser) - {f"--{name}" for name in ours})
+    hints = [(name, nearest(name.removeprefix("--"), ours)) for name in unknown]
+    found = [name + hint.replace("'", "'--", 1) for name, hint in hints if hint]
+    if found:
+        parser.extra_info["options of ckptbench"] = ", ".join(found)
+
+
+def read(config: pytest.Config, continued: str = "") -> Options:
+    """The options of a session.
+
+    Args:
+        continued: the run that this process is a worker of.
+
+    Raises:
+        CkptbenchError: an option has a value that cannot be read, or options contradict.
+    """
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for option in OPTIONS:
+        found = _from_command_line(config, option)
+        if found:
+            sources[option.field] = COMMAND_LINE
+        elif found := _from_ini(config, option):
+            sources[option.field] = str(config.inipath or "ini file")
+        values[option.field] = _joined(option, found) if found else option.default
+    _check(values)
+    if values["data_dir"] is not None:
+        _use_data_dir(values, sources)
+    _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
+    _same(values, sources, "max_length", "seq_len", lambda number: number)
+    if values["eval_config"] is None and "tasks" not in sources:
+        _refuse_idle(sources)
+    if values["eval_config"] is not None:
+        from .eval_config_file import read as read_plan
+
+        values["eval_config"] = read_plan(config.invocation_params.dir / values["eval_config"])
+    new_id = f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
+    values["run_id"] = continued or values["run_id"] or new_id
+    return Options(**values, sources=sources)
+
+
+def _from_command_line(config: pytest.Config, option: Option) -> list[Any]:
+    given = config.getoption(option.dest, None)
+    found = [] if given is None else given if option.many else [given]
+    for value in found:
+        if isinstance(value, _Unread):
+            raise CkptbenchError(value.message, where=f"--{option.name}")
+    return list(found)
+
+
+def _from_ini(config: pytest.Config, option: Option) -> list[Any]:
+    text = config.getini(option.dest)
+    if not text:
+        return []
+    where = f"{config.inipath or 'ini file'}: {option.dest}"
+    if option.parse is None:
+        if text.lower() not in ("true", "false"):
+            raise CkptbenchError(f"expected true or false, got {text!r}", where=where)
+        return [text.lower() == "true"]
+    lines = text.splitlines() if option.many else [text]
+    try:
+        return [option.parse(line.strip()) for line in lines if line.strip()]
+    except argparse.ArgumentTypeError as error:
+        raise CkptbenchError(str(error), where=where) from None
+
+
+def _joined(option: Option, found: Sequence[Any]) -> Any:
+    """One value of those that were given for an option."""
+    if option.many == "append":
+        return tuple(found)
+    if option.many == "extend":
+        return tuple(value for part in found for value in part)
+    if option.many == "merge":
+        return {key: value for part in found for key, value in part.items()}
+    return found[0]
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    """Refuse options that need another one, and settings that there are not."""
+    if values["update_baseline"] and values["baseline"] is None:
+        raise CkptbenchError(
+            "--update-baseline needs the file to write", remedy="add --baseline=FILE"
+        )
+    if values["validate_config"] and values["eval_config"] is None:
+        raise CkptbenchError(
+            "there is no file to check", where="--validate-config", remedy="add --eval-config=FILE"
+        )
+    if values["allow_mismatch"]:
+        from ..gate.identity import check_allowed
+
+        check_allowed(values["allow_mismatch"])
+
+
+def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
+    """Take the files in `--data-dir` for the datasets that no option names a file of."""
+    from .data_folder import NAMES, find_data
+
+    wanted = [name for name in NAMES if values[f"{name}_data"] is None]
+    alone = len(wanted) == len(NAMES)
+    for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).items():
+        values[f"{name}_data"] = file
+        sources[f"{name}_data"] = sources["data_dir"]
+
+
+def _refuse_idle(sources: Mapping[str, str]) -> None:
+    """Refuse options of lm-eval's tasks on a command line that names none.
+
+    Raises:
+        CkptbenchError: the other benchmarks would run as if the option were not there.
+    """
+    # --num-fewshot is left alone: it has no effect on other benchmarks, so it changes no prompt.
+    for name in OF_LM_EVAL:
+        if name != "num_fewshot" and sources.get(name) == COMMAND_LINE:
+            raise CkptbenchError(
+                "this option is for lm-eval tasks, and none is named",
+                where=f"--{name.replace('_', '-')}",
+                remedy="add --tasks=NAME; other benchmarks chat by a protocol, such as "
+                "--protocol=humaneval=chat",
+            )
+
+
+def _same(
+    values: dict[str, Any], sources: dict[str, str], name: str, other: str, as_value: Any
+) -> None:
+    """Let one option set another, unless that one has a different value from the same source."""
+    if values[name] is None:
+        return
+    value = as_value(values[name])
+    if sources.get(other) == sources[name] and values[other] != value:
+        raise CkptbenchError(
+            f"--{name.replace('_', '-')}={values[name]} and --{other.replace('_', '-')}="
+            f"{values[other]} contradict",
+            remedy="give one of them",
+        )
+    values[other] = value
+    sources[other] = sources[name]
+
+
+def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse a benchmark or protocol that no collected module has.
+
+    Args:
+        benchmarks: names of the protocols of each collected benchmark.
+
+    Raises:
+        CkptbenchError: naming the nearest known one.
+    """
+    for given, option in ((options.k, "--k"), (options.protocol, "--protocol")):
+        for name in given:
+            if name not in benchmarks:
+                raise CkptbenchError(
+                    f"no benchmark named {name!r} was collected{nearest(name, benchmarks)}",
+                    where=option,
+                    remedy="benchmarks: " + ", ".join(sorted(benchmarks)),
+                )
+    for benchmark, chosen in options.protocol.items():
+        for name in chosen:
+            if name not in benchmarks[benchmark]:
+                raise CkptbenchError(
+                    f"{benchmark} has no protocol {name!r}{nearest(name, benchmarks[benchmark])}",
+                    where="--protocol",
+                    remedy="protocols: " + ", ".join(benchmarks[benchmark]),
+                )

@@ -1,0 +1,157 @@
+"""The tables of `ckptbench plan`: samples, problems and trials that it takes to find a drop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .._util.text import aligned
+from ..gate.planning import FlipsRow, Passes, Shares, Target, by_flips, by_trials, design_effect
+from ..readers.plannable import changed_of, column_of, noise_floor, passes_of, seen_flips
+from ..readers.result import Result
+from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..scores.score import Score
+
+_ASSUMED = (0.03, 0.06, 0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What is not read from the baseline.
+
+    Attributes:
+        flips: shares of samples that flip when nothing has changed; empty for the usual ones.
+        trials: answers to each problem, beside those of the baseline.
+        second: a result over the same samples, for the flips between the two.
+    """
+
+    flips: Sequence[float] = ()
+    trials: int | None = None
+    second: Measurement | None = None
+
+    def shares(self) -> list[tuple[float, str]]:
+        """The shares of flips, without a source."""
+        return [(share, "") for share in self.flips or _ASSUMED]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is printed of one metric, and what a plot draws of it.
+
+    Attributes:
+        flips: rows of a metric of 0/1 outcomes; empty for others.
+        baseline: its shares; None without a baseline.
+    """
+
+    title: str
+    lines: tuple[str, ...]
+    flips: tuple[FlipsRow, ...] = ()
+    baseline: Shares | None = None
+
+
+def points(share: float) -> str:
+    """`2 pp`."""
+    return f"{100 * share:g} pp"
+
+
+def plan_without_baseline(target: Target, assumed: Assumptions) -> Planned:
+    """The samples that metrics of 0/1 outcomes need."""
+    return _of_flips(target, "0/1 outcomes of single samples", assumed.shares(), None)
+
+
+def plan_metric(
+    target: Target,
+    result: Result,
+    benchmark: BenchmarkMeasurement,
+    score: Score,
+    assumed: Assumptions,
+) -> Planned:
+    """The samples, or the problems and trials, that a metric of a baseline needs."""
+    title = f"{score.metric} ({benchmark.protocol or 'no protocol stated'})"
+    why = ""
+    if not score.share or not score.higher_is_better:
+        why = "it is no share of which more is better"
+    elif score.value is None or not score.n:
+        why = "the baseline states no value with its n"
+    if why:
+        return Planned(title, (f"  not planned: {why}",))
+    assert score.value is not None
+    passes = passes_of(result, benchmark, score.metric)
+    if passes is not None:
+        return _of_trials(target, title, score, passes, benchmark, assumed)
+    column = column_of(benchmark, score.metric)
+    if any(value not in (0.0, 1.0) for value in column.values()):
+        why = (
+            "its values are graded, and only pass@k with the trials of pass@1 beside it is planned"
+        )
+        return Planned(title, (f"  not planned: {why}",))
+    effect = design_effect(score.value, score.n, score.standard_error)
+    seen = [*noise_floor(result, benchmark), *seen_flips(column, score, assumed.second)]
+    title += f": {score.value:.2%} of {score.n:,} samples"
+    title += f", design effect {effect:.2f}" if effect > 1 else ""
+    shares = Shares(score.value, score.n, effect)
+    planned = _of_flips(target, title, [*assumed.shares(), *seen], shares)
+    if assumed.trials is None:
+        return planned
+    note = "  --trials: one trial a problem does not tell how much of its error is the draw"
+    return replace(planned, lines=(*planned.lines, note))
+
+
+def _of_flips(
+    target: Target, title: str, flips: list[tuple[float, str]], baseline: Shares | None
+) -> Planned:
+    rows = by_flips(target, flips, baseline)
+    header = ["flips", "samples needed"] + ([f"MDE at n = {baseline.n:,}"] if baseline else [])
+    cells = [
+        [
+            f"{100 * row.flips:.3g}%" + (f" ({row.source})" if row.source else ""),
+            _count(row.needed),
+            *([_effect(row.mde)] if baseline else []),
+        ]
+        for row in rows
+    ]
+    return Planned(title, tuple(aligned([header, *cells])), rows, baseline)
+
+
+def _of_trials(
+    target: Target,
+    title: str,
+    score: Score,
+    passes: Passes,
+    benchmark: BenchmarkMeasurement,
+    assumed: Assumptions,
+) -> Planned:
+    now = max(n for n, _ in passes.counts)
+    footnote = "  of two sides that differ by the draw alone"
+    changed = changed_of(passes, benchmark, score.metric, assumed.second)
+    if changed is not None:
+        passes = replace(passes, changed=changed)
+        footnote = "  of two sides that differ as these two do, beside the draw"
+    wanted = sorted({now, 2 * now, 4 * now, *([assumed.trials] if assumed.trials else [])})
+    rows = by_trials(target, passes, wanted)
+    n = len(passes.counts)
+    title += f": {score.value:.2%} of {n:,} problems, {now:,} trials each"
+    if not rows:
+        why = f"an estimate needs {2 * passes.k} trials a problem, and a problem that was passed"
+        return Planned(title, (f"  not planned: {why}",))
+    header = ["trials", "standard error", "problems needed", f"MDE at n = {n:,}"]
+    cells = [
+        [f"{row.trials:,}", _effect(row.standard_error), _count(row.needed), _effect(row.mde)]
+        for row in rows
+    ]
+    lines = [*aligned([header, *cells], left=0), footnote]
+    noise = passes.noise
+    if noise is not None:
+        lines.append(
+            f"  {noise.share_of_draw:.0%} of the score's variance is the draw of answers, "
+            f"{noise.share_of_problems:.0%} the choice of problems"
+        )
+    return Planned(title, tuple(lines))
+
+
+def _effect(share: float | None) -> str:
+    return "no drop" if share is None else f"{100 * share:.2f} pp"
+
+
+def _count(number: int | None) -> str:
+    return "no number" if number is None else f"{number:,}"

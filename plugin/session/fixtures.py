@@ -1,0 +1,205 @@
+"""The session fixtures that a group's items share: found at collection, set up once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from _pytest.fixtures import TopRequest
+from _pytest.scope import Scope
+
+from .._util.errors import CkptbenchError, one_line
+from ..api.engine import Engine
+from ..checkpoints.param import CheckpointParam
+from ..results.log import LOG
+
+OWN_ARGUMENTS = frozenset({"sample", "response", "execution", "k"})
+
+
+class FixtureFailed(Exception):
+    """A session fixture that a group needs could not be set up; the cause is chained."""
+
+
+class GroupFixtures:
+    """Values of the fixtures that a benchmark function and its engine need.
+
+    Attributes:
+        arguments: what the function takes, in order.
+        names: the fixtures set up for it; found by `examine`.
+        info: pytest's record of them and of what they depend on.
+        values: by name, while they are set up.
+        failure: why they could not be set up.
+        failure_shown: whether an item's report has shown that in full.
+        engine_key: equal for groups that the same engine answers.
+    """
+
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        where: str,
+        checkpoint: CheckpointParam | None,
+        *,
+        parametrized: bool,
+    ) -> None:
+        """Fixtures of a function that is not examined yet.
+
+        Args:
+            where: node id of the function.
+            checkpoint: which one answers.
+            parametrized: whether the `checkpoint` fixture gets it as its parameter.
+        """
+        self.arguments = arguments
+        self.names: tuple[str, ...] = ()
+        self.info: Any = None
+        self.values: dict[str, Any] | None = None
+        self.failure: BaseException | None = None
+        self.failure_shown = False
+        self.engine_key: object = None
+        self._where = where
+        self._checkpoint = checkpoint
+        self._parametrized = parametrized
+
+    @property
+    def executes(self) -> bool:
+        """Whether the function takes the execution of a program."""
+        return "execution" in self.arguments
+
+    @property
+    def engine(self) -> Engine:
+        """The value of the `engine` fixture, once set up."""
+        assert self.values is not None
+        engine: Engine = self.values["engine"]
+        return engine
+
+    def examine(self, item: pytest.Item) -> None:
+        """Find the fixtures, through the group's first item.
+
+        Raises:
+            CkptbenchError: one does not exist, is parametrized, or does not last for the session.
+        """
+        named = tuple(name for name in self.arguments if name not in OWN_ARGUMENTS)
+        self.names = (*named, *(["sandbox"] if self.executes else []), "engine")
+        self.info = _fixtureinfo(item, self.names)
+        for name in named:
+            definitions = self.info.name2fixturedefs.get(name)
+            if not definitions:
+                raise CkptbenchError(
+                    f"no fixture named {name!r}",
+                    where=self._where,
+                    remedy="a benchmark function takes sample, response, k and session fixtures",
+                )
+            if definitions[-1].scope != "session":
+                raise CkptbenchError(
+                    f"fixture {name!r} has scope {definitions[-1].scope!r}; a benchmark function "
+                    "takes session fixtures only, set up once for all its samples",
+                    where=self._where,
+                    remedy="declare it with @pytest.fixture(scope='session')",
+                )
+        for name, definitions in self.info.name2fixturedefs.items():
+            if definitions[-1].scope != "function" and definitions[-1].params is not None:
+                raise CkptbenchError(
+                    f"fixture {name!r} is parametrized; a benchmark asks its samples once a "
+                    "checkpoint",
+                    where=self._where,
+                    remedy="give several models as several --checkpoint",
+                )
+        definitions_of_engine = _fixtureinfo(item, ("engine",)).name2fixturedefs
+        self.engine_key = (
+            self._checkpoint,
+            tuple((name, found[-1]) for name, found in sorted(definitions_of_engine.items())),
+        )
+
+    def module_of(self, fixture: str) -> str:
+        """The module that defines a fixture the group needs, or an empty string."""
+        definitions = self.info.name2fixturedefs.get(fixture)
+        return str(definitions[-1].func.__module__) if definitions else ""
+
+    @property
+    def callspec(self) -> Any:
+        """Gives the `checkpoint` fixture its parameter, as a parametrized test would."""
+        if not self._parametrized:
+            # An item without parameters has no such attribute: pytest and plugins ask for it
+            # with `getattr(item, "callspec", None)`.
+            raise AttributeError("callspec")
+        assert self._checkpoint is not None
+        return SimpleNamespace(
+            params={"checkpoint": self._checkpoint},
+            indices={"checkpoint": self._checkpoint.index},
+            _arg2scope={"checkpoint": Scope.Session},
+            id=self._checkpoint.name,
+        )
+
+    def set_up(
+        self,
+        item: pytest.Item,
+        title: str,
+        *,
+        before_release: Callable[[], None],
+        on_release: Callable[[Engine], None],
+    ) -> None:
+        """Set the fixtures up once, in the name of the running item.
+
+        Args:
+            title: of the group, for the log and messages.
+            before_release: called before the first of the fixtures is torn down.
+            on_release: called when the engine is torn down.
+
+        Raises:
+            FixtureFailed: now, or on an earlier call: a fixture is not tried again.
+        """
+        if self.values is not None:
+            return
+        if self.failure is None:
+            try:
+                self.values = self._request_values(item, before_release, on_release)
+                LOG.info("%s: set up", title)
+                return
+            except (Exception, pytest.fail.Exception) as error:
+                self.failure = error
+                LOG.error("%s: %s: %s", title, type(error).__name__, error)
+        if isinstance(self.failure, CkptbenchError):
+            cause = str(self.failure).partition("\n")[0]  # the remedy is shown once, in full
+        else:
+            cause = f"{type(self.failure).__name__}: {one_line(self.failure)}"
+        raise FixtureFailed(f"no engine for {title}: {cause}") from self.failure
+
+    def _request_values(
+        self,
+        item: pytest.Item,
+        before_release: Callable[[], None],
+        on_release: Callable[[Engine], None],
+    ) -> dict[str, Any]:
+        request = TopRequest(item, _ispytest=True)  # type: ignore[arg-type]
+        values = {}
+        for name in self.info.names_closure:
+            definitions = self.info.name2fixturedefs.get(name)
+            lasting = definitions and definitions[-1].scope != "function"
+            if name in self.names or (lasting and name in self.info.initialnames):
+                values[name] = request.getfixturevalue(name)
+        definition = request._get_active_fixturedef
+        definition("engine").addfinalizer(partial(self._release, on_release))
+        # Finalizers run last in, first out: whichever fixture ends first, all are still there.
+        for name in self.names:
+            definition(name).addfinalizer(before_release)
+        return values
+
+    def _release(self, on_release: Callable[[Engine], None]) -> None:
+        """Keep nothing of a model that is being torn down: the next one needs its memory."""
+        if self.values is not None:
+            on_release(self.values["engine"])
+            self.values = None
+
+
+def _fixtureinfo(item: pytest.Item, names: tuple[str, ...]) -> Any:
+    def stand_in() -> None:
+        """Has the signature whose fixtures are looked up."""
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    stand_in.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind) for name in dict.fromkeys(names)]
+    )
+    return item.session._fixturemanager.getfixtureinfo(node=item, func=stand_in, cls=None)
