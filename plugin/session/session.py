@@ -27,10 +27,9 @@ from .group import Group, ReleaseCallbacks
 from .item import SampleItem
 from .make_items import Maker
 from .order import arranged
-from .repeat import ask_again
+from .progress import Progress
 from .run import Run, RunResult
 from .runner import Runner
-from .terminal import Progress
 from .worker import send_notes, share_the_machine, worker_number
 
 if TYPE_CHECKING:
@@ -319,6 +318,8 @@ class BenchSession:
         """Ask some samples of a group that has reported again, once, for `--noise-floor`."""
         if self._answering is None or group.index in self._repeated:
             return
+        from .repeat import ask_again
+
         assert self.pytest_session is not None
         self._repeated.add(group.index)
         ask_again(group, self.pytest_session, self.options, self._answering, self.run.store)
