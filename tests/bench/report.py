@@ -33,6 +33,7 @@ from ckptbench.results.summary import (
 )
 from ckptbench.scores.aggregate import TrialValue, fold, tabulate
 from ckptbench.scores.reducers import TopK
+from ckptbench.scores.registry import spec_of
 
 PROTOCOL = "real/whole-word"
 SECONDS, MEGABYTES, PAGE_MEGABYTES = 20, 1000, 15
@@ -150,6 +151,7 @@ def _checkpoint(
         dataset=DatasetInfo("artificial", "0123456789abcdef"),
         coverage=Coverage(len(asked), len(asked)),
         scores=scores,
+        reducer=spec_of(TopK((1, 5))),
     )
     spec = f"runs/artificial/{name}"
     return CheckpointResult(name, spec, f"{place:016x}", {"seq_len": 2048}, (benchmark,))
