@@ -128,7 +128,7 @@ def _real_k(arguments: argparse.Namespace) -> int:
 
 def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
     """What the header names as the source, and the texts."""
-    from ckptbench.fixtures.datasets.io import corpus, rows
+    from ckptbench.fixtures.datasets.io import rows
     from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_texts
 
     if arguments.hub is not None:
@@ -143,11 +143,11 @@ def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
     if arguments.text is not None:
         if arguments.column:
             raise CkptbenchError("--column goes with --jsonl, --tsv, --csv and --hub only")
-        return arguments.text.name, corpus.line_texts(arguments.text)
+        return arguments.text.name, rows.line_texts(arguments.text)
     readers = {"jsonl": rows.json_rows, "tsv": rows.tsv_rows, "csv": rows.csv_rows}
     kind = next(kind for kind in readers if getattr(arguments, kind) is not None)
     path: Path = getattr(arguments, kind)
-    return path.name, corpus.column_texts(readers[kind](path), arguments.column or "text")
+    return path.name, rows.column_texts(readers[kind](path), arguments.column or "text")
 
 
 def _name(given: str | None, output: Path) -> str:

@@ -21,7 +21,7 @@ from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.endpoints.capabilities import PROBE_TEXT
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
-from ckptbench.fixtures.engines.causal.generation_state import Row
+from ckptbench.fixtures.engines.causal.generation_state import TextRow
 
 ALL = frozenset(
     {"n", "seed", "temperature", "echo", "prompt_logprobs", "ids", "tokenize", "chat", "finish"}
@@ -49,7 +49,7 @@ class Model:
         """Texts behind token ids as they are: no prompt of a request is looked at."""
         text = self.engine._text
         rows = [
-            Row(index, request, tuple(ids), request.max_tokens, text.ends(request), frozenset())
+            TextRow(index, request, tuple(ids), request.max_tokens, text.ends(request), frozenset())
             for index, request in enumerate(requests)
         ]
         with self._turn:

@@ -12,13 +12,12 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench._util.jsonio import JSON
-from ckptbench.fixtures.datasets.io.corpus import column_texts, line_texts
 from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_rows, hub_texts
-from ckptbench.fixtures.datasets.io.rows import Row
+from ckptbench.fixtures.datasets.io.rows import DataRow, column_texts, line_texts
 
 
-def row(values: Mapping[str, JSON], line: int = 1) -> Row:
-    return Row(f"a.jsonl:{line}", values)
+def row(values: Mapping[str, JSON], line: int = 1) -> DataRow:
+    return DataRow(f"a.jsonl:{line}", values)
 
 
 def test_plain_text_is_a_text_a_line(tmp_path: Path) -> None:

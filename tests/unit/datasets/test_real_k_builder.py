@@ -14,7 +14,7 @@ from ckptbench.fixtures.datasets import korean as morphology
 from ckptbench.fixtures.datasets import real_k
 from ckptbench.fixtures.datasets.io import sample_file
 from ckptbench.fixtures.datasets.io.sample_file import SampleFile
-from ckptbench.fixtures.datasets.real_k_builder import Built, Counts, Target, build, targets
+from ckptbench.fixtures.datasets.real_k_builder import Built, Counts, RepeatedNoun, build, targets
 
 APPLE = "🍎 사과는 달다. 그 집 마당의 사과가 빨갛게 익었다. 시장에서도 사과를 판다."
 LIGHTHOUSE = "등대는 바다를 비춘다. 배는 등대를 보고 바다를 건넌다."
@@ -100,7 +100,7 @@ def test_a_mention_counts_as_a_token_not_as_a_string() -> None:
     """`바다` inside the token `겨울바다` is no mention."""
     text = "겨울바다는 춥다. 바다는 넓다. 바다는 깊다."
     tagged = morphemes(text, ("겨울바다", "NNG"), ("바다", "NNG"), ("바다", "NNG"))
-    assert targets(text, tagged) == [Target("바다", (10, 12), (18, 20))]
+    assert targets(text, tagged) == [RepeatedNoun("바다", (10, 12), (18, 20))]
 
 
 def test_a_noun_tagged_now_common_now_proper_is_one_noun() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from ckptbench.fixtures.endpoints.client import Headers, retry_after_s
 from ckptbench.fixtures.endpoints.parse import (
-    Choice,
-    Malformed,
+    BadAnswer,
+    ServerChoice,
     TokenScore,
     body,
     choices,
@@ -48,7 +48,7 @@ def test_a_missing_text_is_null_and_not_an_error() -> None:
     ],
 )
 def test_what_was_not_asked_for_is_refused(value: Any, words: str) -> None:
-    with pytest.raises(Malformed, match=words):
+    with pytest.raises(BadAnswer, match=words):
         choices(value, 2)
 
 
@@ -58,13 +58,13 @@ def test_lists_of_models_of_another_shape_list_none() -> None:
     assert listed_models(None) == []
 
 
-def echoed(text: str = "the sea x", finish: str = "length", **columns: Any) -> Choice:
+def echoed(text: str = "the sea x", finish: str = "length", **columns: Any) -> ServerChoice:
     told = {
         "tokens": ["the", " sea", " x"],
         "token_logprobs": [None, -1.0, -2.0],
         "top_logprobs": [None, {" sea": -1.0}, {" y": -0.5, " x": -2.0}],
     } | columns
-    return Choice(text, finish, "", {"text": text, "logprobs": told})
+    return ServerChoice(text, finish, "", {"text": text, "logprobs": told})
 
 
 def test_echo_tells_the_prompt_and_one_generated_token() -> None:
@@ -78,7 +78,7 @@ def test_echo_that_ends_by_itself_is_split_by_its_text() -> None:
     scores = read(echoed("the sea", "stop", **whole), "the sea", "echo")
     assert scores[1] == TokenScore(" sea", -1.0, False)
     assert len(read(echoed(finish="stop"), "the sea", "echo")) == 2
-    with pytest.raises(Malformed, match="where the prompt ends"):
+    with pytest.raises(BadAnswer, match="where the prompt ends"):
         read(echoed("elsewhere", "stop"), "else", "echo")
 
 
@@ -86,9 +86,9 @@ def test_echo_that_ends_by_itself_is_split_by_its_text() -> None:
     ("choice", "words"),
     [
         (echoed(" x"), "ignores echo"),
-        (Choice("the sea x", "length", "", {}), "not those of an echoed prompt"),
+        (ServerChoice("the sea x", "length", "", {}), "not those of an echoed prompt"),
         (
-            Choice("the sea x", "length", "", {"logprobs": {"content": [{"logprob": -1.0}]}}),
+            ServerChoice("the sea x", "length", "", {"logprobs": {"content": [{"logprob": -1.0}]}}),
             "not those of an echoed prompt",
         ),
         (echoed(token_logprobs=[None, -1.0]), "different lengths"),
@@ -106,13 +106,15 @@ def test_echo_that_ends_by_itself_is_split_by_its_text() -> None:
         (echoed(tokens=[], token_logprobs=[], top_logprobs=[]), "no token of the prompt"),
     ],
 )
-def test_an_echo_without_a_value_for_each_token_is_refused(choice: Choice, words: str) -> None:
-    with pytest.raises(Malformed, match=words):
+def test_an_echo_without_a_value_for_each_token_is_refused(
+    choice: ServerChoice, words: str
+) -> None:
+    with pytest.raises(BadAnswer, match=words):
         read(choice, "the sea", "echo")
 
 
-def listed(*entries: Any) -> Choice:
-    return Choice("x", "length", "", {"prompt_logprobs": list(entries)})
+def listed(*entries: Any) -> ServerChoice:
+    return ServerChoice("x", "length", "", {"prompt_logprobs": list(entries)})
 
 
 def entry(token: int, logprob: float, rank: int = 1) -> dict[str, Any]:
@@ -131,7 +133,7 @@ def test_prompt_logprobs_tell_ids_and_ranks() -> None:
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        (Choice("x", "length", "", {}), "ignores prompt_logprobs"),
+        (ServerChoice("x", "length", "", {}), "ignores prompt_logprobs"),
         (listed(None, entry(5, -1.0)), "scored 2 tokens where 3 were sent"),
         (listed(None, entry(7, -1.0), entry(6, -1.0)), "token 7 where 5 was sent"),
         (listed(None, entry(5, -1.0) | entry(9, -1.0), entry(6, -1.0)), "other tokens"),
@@ -139,12 +141,12 @@ def test_prompt_logprobs_tell_ids_and_ranks() -> None:
         (listed(None, None, entry(6, -1.0)), "no log probability for token 1"),
     ],
 )
-def test_prompt_logprobs_of_other_tokens_are_refused(choice: Choice, words: str) -> None:
-    with pytest.raises(Malformed, match=words):
+def test_prompt_logprobs_of_other_tokens_are_refused(choice: ServerChoice, words: str) -> None:
+    with pytest.raises(BadAnswer, match=words):
         read(choice, [4, 5, 6], "prompt_logprobs")
 
 
-def spelled(*texts: str) -> Choice:
+def spelled(*texts: str) -> ServerChoice:
     return listed(
         None, *({"1": {"logprob": -1.0, "rank": 1, "decoded_token": text}} for text in texts)
     )
@@ -160,7 +162,7 @@ def test_tokens_that_spell_the_prompt_to_its_end_are_its_tokens(texts: tuple[str
 
 @pytest.mark.parametrize("texts", [("the",), ("the", " se"), ("a", " lake")])
 def test_a_list_that_ends_before_the_prompt_does_is_refused(texts: tuple[str, ...]) -> None:
-    with pytest.raises(Malformed, match=r"do not spell the prompt to its end.*--tokenizer"):
+    with pytest.raises(BadAnswer, match=r"do not spell the prompt to its end.*--tokenizer"):
         read(spelled(*texts), "the sea", "prompt_logprobs")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.engines.causal.sampling import Choice, SamplingState, choose, gumbel
+from ckptbench.fixtures.engines.causal.sampling import NextTokens, SamplingState, choose, gumbel
 
 LOGITS = (2.0, 1.0, 0.5, 0.0, -1.0)
 
@@ -96,7 +96,7 @@ def test_rows_that_stay_keep_their_draws() -> None:
     assert choose(logits[kept], sampling.rows(kept), 3, 0.0).ids.tolist() == whole[kept].tolist()
 
 
-def one(logits: list[float], temperature: float, top_p: float, rounding: float) -> Choice:
+def one(logits: list[float], temperature: float, top_p: float, rounding: float) -> NextTokens:
     import torch
 
     return choose(

@@ -14,7 +14,7 @@ from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
-from ckptbench.fixtures.engines.causal.generation_state import Row
+from ckptbench.fixtures.engines.causal.generation_state import TextRow
 from ckptbench.fixtures.engines.causal.sampling import SamplingState, choose
 from ckptbench.fixtures.engines.causal.slots import Slots, slot_forward
 
@@ -251,9 +251,9 @@ def test_much_shorter_rows_wait_for_slots_of_their_own(load_causal: Load) -> Non
         load_causal("llama"), GenerationBudget(tokens=400, prompt_tokens=1000, rows=50)
     )._generation
 
-    def rows(*lengths: int) -> list[Row]:
+    def rows(*lengths: int) -> list[TextRow]:
         ask = Generate("", max_tokens=1)
-        return [Row(0, ask, (1,) * (n - 1), 1, frozenset(), frozenset()) for n in lengths]
+        return [TextRow(0, ask, (1,) * (n - 1), 1, frozenset(), frozenset()) for n in lengths]
 
     assert generation._wave(rows(100, 90, 80)) == (3, 3)
     assert generation._wave(rows(*[100] * 6, *[60] * 10, *[40] * 10)) == (16, 4)

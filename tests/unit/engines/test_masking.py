@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.engines.masked.masking import Context, Masker, Place
+from ckptbench.fixtures.engines.masked.masking import Context, Gap, Masker
 
 FAMILIES = ["bert", "roberta", "deberta"]
 TEXT = "오래된 시장 골목에는 국수 가게가 많다. 축제가 열리면 시장에서 국수를 삶는 음악가들은 많다."
@@ -21,13 +21,13 @@ class Pieces:
         self._masker = Masker(tokenizer.backend_tokenizer)
 
     def around(self, left: str, right: str, apart: bool = False) -> tuple[list[str], list[str]]:
-        context = self._masker.contexts([Place(left, right, apart=apart)])[0]
+        context = self._masker.contexts([Gap(left, right, apart=apart)])[0]
         assert isinstance(context, Context)
         names = self._tokenizer.convert_ids_to_tokens
         return names(context.left), names(context.right)
 
     def kept(self, left: str, right: str, keep: tuple[int, int]) -> list[str]:
-        context = self._masker.contexts([Place(left, right, keep)])[0]
+        context = self._masker.contexts([Gap(left, right, keep)])[0]
         assert isinstance(context, Context)
         assert context.keep is not None
         ids = [*context.left, *context.right]
@@ -120,7 +120,7 @@ def test_a_text_cannot_smuggle_in_special_tokens(pieces: Any) -> None:
 
 def test_a_text_that_breaks_the_tokenizer_leaves_the_others_whole(load: Any) -> None:
     masker = Masker(load("bert").tokenizer.backend_tokenizer)
-    broken, whole = masker.contexts([Place("시\ud800장", ""), Place("시장", " 국수")])
+    broken, whole = masker.contexts([Gap("시\ud800장", ""), Gap("시장", " 국수")])
     assert isinstance(broken, Exception)
     assert isinstance(whole, Context)
     assert isinstance(masker.words([("", "\udfff")])[0], Exception)

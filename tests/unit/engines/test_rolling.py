@@ -9,8 +9,7 @@ import pytest
 
 from ckptbench import Failed, Generate, Likelihood, LogLikelihood, LogLikelihoodRolling
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
-from ckptbench.fixtures.text.rolling_windows import Sums, windows
-from ckptbench.fixtures.text.tokens import Scored
+from ckptbench.fixtures.text.tokens import Scored, Sums, windows
 
 Load = Callable[..., Any]
 LONG = "for word in words:\n    count += 1\n" * 6

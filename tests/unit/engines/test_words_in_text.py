@@ -13,7 +13,7 @@ import pytest
 from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import FillMask, Sample
 from ckptbench.fixtures.datasets import lambada, real_k
-from ckptbench.fixtures.engines.masked.masking import Masker, Opened, Place
+from ckptbench.fixtures.engines.masked.masking import Gap, Masker, TokenizedGap
 from ckptbench.fixtures.engines.masked.requests import EncodedRequest, RequestEncoder
 from ckptbench.fixtures.engines.masked.vocabulary import Vocabulary
 
@@ -158,8 +158,8 @@ made = cache(lambda kind: KINDS[kind]())
 
 
 def opened(tokenizer: Any, left: str, word: str, right: str) -> tuple[list[int], ...]:
-    (found,) = Masker(tokenizer).open([Place(left, right, words=(word,))])
-    assert isinstance(found, Opened)
+    (found,) = Masker(tokenizer).open([Gap(left, right, words=(word,))])
+    assert isinstance(found, TokenizedGap)
     return found.context.left, found.words[0], found.context.right
 
 
