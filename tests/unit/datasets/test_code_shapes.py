@@ -328,7 +328,7 @@ def test_an_unknown_shape_names_what_was_looked_for(
     tmp_path: Path, load: Callable[..., object], shapes: tuple[Any, ...]
 ) -> None:
     path = written(tmp_path / "odd.jsonl", {"question": "2 + 2?", "answer": "4"})
-    with pytest.raises(CkptbenchError, match="no shape that is known") as caught:
+    with pytest.raises(CkptbenchError, match="no known shape") as caught:
         load(path)
     assert caught.value.where == f"{path}:1"
     for shape in shapes:
