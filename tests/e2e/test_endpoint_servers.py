@@ -197,7 +197,7 @@ def test_transformers_serve_gives_the_local_scores(
     done = ask(tmp_path, f"--checkpoint={transformers_serve}", "--run-id=it")
     assert done.returncode == 0, done.stdout
     assert outcomes(tmp_path) == here
-    assert "ignores temperature, tells no log probabilities of prompts" in done.stdout
+    assert "ignores temperature, reports no log probabilities of prompts" in done.stdout
 
 
 @pytest.mark.slow
@@ -288,7 +288,7 @@ def test_likelihoods_of_a_server_are_the_local_ones(tmp_path: Path, serve: Any) 
 def test_transformers_serve_tells_no_likelihoods(tmp_path: Path, transformers_serve: str) -> None:
     done = ask_likelihoods(tmp_path, f"--checkpoint={transformers_serve}", "--run-id=b")
     assert done.returncode == 1, done.stdout
-    assert "tells no log probabilities of a prompt's tokens" in done.stdout
+    assert "reports no log probabilities of a prompt's tokens" in done.stdout
     assert likelihoods(tmp_path, "b") == {}
 
 

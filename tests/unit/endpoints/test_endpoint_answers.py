@@ -198,7 +198,7 @@ def test_retry_after_is_a_number_or_a_date() -> None:
 
 def test_secrets_are_taken_out_of_a_servers_words() -> None:
     headers = Headers.of([("X-Key", "abcdefgh")], "sk-1234567")
-    assert headers.reveal() == {"X-Key": "abcdefgh", "Authorization": "Bearer sk-1234567"}
+    assert headers.values == {"X-Key": "abcdefgh", "Authorization": "Bearer sk-1234567"}
     told = headers.redact("wrong key sk-1234567 (Bearer sk-1234567), abcdefgh")
     assert told == "wrong key *** (***), ***"
     assert "abcdefgh" not in repr(headers)
@@ -206,4 +206,4 @@ def test_secrets_are_taken_out_of_a_servers_words() -> None:
 
 def test_a_given_authorization_wins_over_the_key() -> None:
     headers = Headers.of([("authorization", "Basic abcdefgh")], "sk-1234567")
-    assert headers.reveal() == {"authorization": "Basic abcdefgh"}
+    assert headers.values == {"authorization": "Basic abcdefgh"}

@@ -106,7 +106,7 @@ def test_a_server_that_scores_only_what_it_generates_is_refused(
         told = reason(response)
         assert "ignores echo" in told
         assert "ignores prompt_logprobs" in told
-    assert "tells no log probabilities of prompts" in " ".join(engine.notes)
+    assert "reports no log probabilities of prompts" in " ".join(engine.notes)
 
 
 def test_each_answer_has_its_own_seed(serve: Serve, engine_of: Serve) -> None:
@@ -394,7 +394,7 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
     begun = time.monotonic()
     asked = [Generate("def f(a):\n", max_tokens=4, chat=chat), TEXTS[0]]
     slow, quick = answers(EndpointEngine(endpoint), asked)
-    assert "no whole answer in time (0.5 s" in reason(slow)
+    assert "no complete answer in time (0.5 s" in reason(slow)
     assert isinstance(quick, Generated), "the connection is given back"
     assert time.monotonic() - begun < 10
 
