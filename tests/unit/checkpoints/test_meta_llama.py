@@ -282,7 +282,7 @@ def test_without_the_number_of_heads_it_says_what_to_put_where(save_meta: Save) 
     file = save_meta(tensors())
     (file.parent / "params.json").unlink()
     refused = refusal(file)
-    assert "the number of attention heads is stated nowhere" in refused.what
+    assert "the number of attention heads is not stated" in refused.what
     assert "params.json" in refused.remedy
 
 

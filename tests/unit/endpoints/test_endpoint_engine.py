@@ -213,7 +213,7 @@ def test_a_tokenizer_of_another_model_is_refused(
 def test_nobody_at_an_address_is_one_clear_error(serve: Serve, connected: Serve) -> None:
     server = serve()
     server.stop()
-    with pytest.raises(CkptbenchError, match="nobody answers") as caught:
+    with pytest.raises(CkptbenchError, match="no server answers") as caught:
         connected(server, retries=0)
     assert "start the server first" in str(caught.value)
 
