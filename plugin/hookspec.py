@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from .api.tasks import TaskSource
+    from .api.benchmark import TaskSource
     from .checkpoints.expand import CheckpointResolver
     from .checkpoints.kind import CheckpointKind
     from .config.options import Options
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .reports.write import ReportFormat
     from .results.summary import CheckpointResult
     from .scores.score import Reducer
-    from .session.context import RunContext
+    from .session.run import RunContext
 
 hookspec = pluggy.HookspecMarker("pytest")
 

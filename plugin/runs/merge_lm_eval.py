@@ -1,8 +1,8 @@
-"""What lm-eval made of a whole task or group in one part of a run, taken over into the whole.
+"""Reuses lm-eval's results of a task or group from the part that has all of its answers.
 
-lm-eval's last step needs the tasks themselves, which only a session loads. So its numbers are taken
-from the part that has all answers of a task; where the answers are from several parts, those that
-only lm-eval makes are left out, and a note says how they are made.
+lm-eval's last step needs the tasks themselves, which only a session loads. Where the answers are
+from several parts, metrics that only lm-eval computes are left out, and a note says how to get
+them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Official = Mapping[str, Any]
 
 @dataclass
 class Carrying:
-    """Amends the results of a merged run with those that its parts hold whole.
+    """Amends the results of a merged run with those of parts that have all answers.
 
     Attributes:
         parts: of the run, the newest last.
         sources: the parts that outcomes of a group are from.
         groups: metadata of each group.
-        official: what was taken over of lm-eval's, by checkpoint; filled by `amend`.
+        official: lm-eval's results that were reused, by checkpoint; filled by `amend`.
     """
 
     parts: Sequence[Part]
@@ -43,7 +43,7 @@ class Carrying:
     _lacking: dict[str, str] = field(default_factory=dict)
 
     def amend(self, result: CheckpointResult) -> CheckpointResult:
-        """A checkpoint's result with the scores and groups of parts that hold them whole."""
+        """A checkpoint's result with the scores and groups of parts that have all answers."""
         benchmarks: list[BenchmarkResult] = []
         whole_in: dict[str, Part] = {}
         taken: list[Official] = []
@@ -72,10 +72,7 @@ class Carrying:
         return replace(result, benchmarks=tuple(benchmarks))
 
     def rerun_options(self) -> tuple[str, ...]:
-        """The options that make the items of all parts again, each there once.
-
-        lm-eval refuses a task that is named beside a group that has it.
-        """
+        """The options that make the items of all parts again, each once."""
         given = (o for part in self.parts if part.summary for o in part.summary.rerun_options)
         options = list(dict.fromkeys(given))
         asked = [option for option in options if _TASKS.match(option)]
@@ -83,6 +80,7 @@ class Carrying:
             return tuple(options)
         names = dict.fromkeys(n for each in asked for n in each.partition("=")[2].split(","))
         found = [f for part in self.parts for each in part.official.values() for f in each.values()]
+        # lm-eval refuses a task that is named beside a group that has it.
         below = {n for name in names for each in found for n in with_all_below(name, each) - {name}}
         together = f"--tasks={','.join(name for name in names if name not in below)}"
         return tuple(dict.fromkeys(together if o in asked else o for o in options))
@@ -95,9 +93,9 @@ class Carrying:
         """
         items = (item.nodeid for part in self.parts for item in part.store.plan())
         files = dict.fromkeys(nodeid.partition("::")[0] for nodeid in items)
-        place = [] if results == Path("results") else [f"--results-dir={results}"]
+        folder = [] if results == Path("results") else [f"--results-dir={results}"]
         command = shlex.join(
-            ["pytest", *files, *self.rerun_options(), *place, f"--run-id={run_id}"]
+            ["pytest", *files, *self.rerun_options(), *folder, f"--run-id={run_id}"]
         )
         for checkpoint, what in self._lacking.items():
             yield (
@@ -158,7 +156,7 @@ def _is_task(group: GroupMetadata) -> bool:
 
 
 def _may_ask_groups(part: Part) -> bool:
-    """Whether what a part was asked is more than names of tasks: of groups, tags, or patterns."""
+    """Whether a part was given more than names of tasks: groups, tags or patterns."""
     summary = part.summary
     if summary is None:
         return False

@@ -66,18 +66,18 @@ _DOWN: dict[str, Unit] = {
 
 
 def known_metric(name: str, *, higher_is_better: bool | None = None) -> Metric:
-    """What a metric of this name means, in files that do not say so.
+    """What a metric of this name means, in files that do not declare it.
 
     A name is `TASK NAME,FILTER` or `NAME@K` or `NAME`; the task and the filter do not matter.
 
     Args:
-        higher_is_better: what the file itself says; it goes before the table of names.
+        higher_is_better: what the file itself declares; it precedes the table of names.
 
     Returns:
         `UNKNOWN`'s direction for a name that is not in the table.
     """
-    word = name.partition(",")[0].split(" ")[-1].split("/")[-1].lower()
-    stem = re.sub(r"@\d+$", "@", word)
+    last = name.partition(",")[0].split(" ")[-1].split("/")[-1].lower()
+    stem = re.sub(r"@\d+$", "@", last)
     ending = next((key for key in _DOWN if stem == key or stem.endswith(f"_{key}")), None)
     if stem in _UP_SHARE.split() or stem.endswith("@"):
         found = SHARE
@@ -108,9 +108,10 @@ def wanted_among(metrics: Iterable[str], wanted: tuple[str, ...] | None) -> tupl
     """
     if wanted is None:
         return tuple(metrics)
-    return tuple(metric for metric in metrics if not _spellings(metric).isdisjoint(wanted))
+    return tuple(metric for metric in metrics if not spellings(metric).isdisjoint(wanted))
 
 
-def _spellings(metric: str) -> set[str]:
+def spellings(metric: str) -> set[str]:
+    """The names by which a metric can be wanted."""
     last = metric.rpartition(" ")[2]
     return {metric, last, last.partition(",")[0]}

@@ -19,7 +19,7 @@ from uuid import uuid4
 import pytest
 
 from .._util.errors import CkptbenchError
-from ..api.engine import Engine
+from ..api.protocol import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
 from ..results.answers import Asker, Key, encode

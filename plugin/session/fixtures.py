@@ -13,8 +13,8 @@ from _pytest.fixtures import TopRequest
 from _pytest.scope import Scope
 
 from .._util.errors import CkptbenchError, one_line
-from ..api.engine import Engine
-from ..checkpoints.param import CheckpointParam
+from ..api.protocol import Engine
+from ..checkpoints.found import CheckpointParam
 from ..results.log import LOG
 
 OWN_ARGUMENTS = frozenset({"sample", "response", "execution", "k"})

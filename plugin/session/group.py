@@ -13,10 +13,9 @@ import pytest
 
 from .._util.jsonio import Scalar
 from ..api.benchmark import Benchmark
-from ..api.engine import Engine
-from ..api.protocol import EvalProtocol, RequestContext
+from ..api.protocol import Engine, EvalProtocol, RequestContext
 from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
-from ..checkpoints.param import CheckpointParam
+from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective
 from ..results.evaluate import Outcome, evaluate_response
 from ..results.group import GroupMetadata

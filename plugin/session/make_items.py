@@ -15,7 +15,7 @@ from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol, RequestContext
 from ..api.requests import Sample
-from ..checkpoints.param import CheckpointParam
+from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective, effective
 from ..config.options import Options
 from ..results.summary import DatasetInfo

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from ..checkpoints.param import CheckpointParam
+from ..checkpoints.found import CheckpointParam
 from ..config.eval_config import NO_PRIORITY
 from .blocks import longest_first
 from .item import SampleItem

@@ -1,13 +1,14 @@
-"""How a sample item runs: two reports and nothing set up for it alone.
+"""Runs a sample item: two reports, and nothing set up for it alone.
 
 pytest's own protocol takes several hundred microseconds an item, most of them for fixtures and
-captures that a sample does not have. Where somebody asks for what only pytest's protocol does
-(`--pdb`, `--setup-show`, a mark such as `xfail`), or another plugin runs items its own way, the
-item is run by theirs.
+captures that a sample does not have. It still runs the item where an option or a mark needs it
+(`--pdb`, `--setup-show`, `xfail`), and so does the protocol of another plugin.
 """
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,11 @@ from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
 from .answering import Answering
-from .capture import Output
 from .item import SampleItem
 from .item_report import Phase, When, idle_teardown, report_of, run_phase
 
 _PHASES = ("setup", "call", "teardown")
-_ASK_FOR_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
+_NEED_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
 
 def _is_core(plugin: object) -> bool:
@@ -32,26 +32,24 @@ def _is_core(plugin: object) -> bool:
 
 
 def _collects_logs_only(plugin: object) -> bool:
-    """Whether a plugin's hooks around a setup in which nothing happens find nothing to do.
-
-    pytest-json-report wraps each phase to collect its log; it is used in many CI systems, and its
-    wraps of idle phases would cost more than the items do.
-    """
+    """Whether a plugin's hooks have nothing to do around a setup in which nothing happens."""
+    # pytest-json-report wraps each phase to collect its log. It is used in many CI systems, and
+    # its wraps of idle phases would cost more than the items do.
     return type(plugin).__module__.startswith("pytest_jsonreport.")
 
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What plugins outside pytest's core want of an item.
+    """The hooks around an item of plugins outside pytest's core.
 
     Attributes:
-        protocols: their own ways to run an item; the first that takes it has it.
+        protocols: their own protocols for running an item; the first that accepts it runs it.
         protocol: caller of their wrappers around the running of an item, and ours in the middle;
             None without any.
         phases: callers of their setup, call and teardown hooks.
         makereport: caller of their report hooks around ours, or None.
         attend: whether they must see the setup and teardown of an item even when nothing happens.
-        own_loop: whether they run the whole session their own way.
+        own_loop: whether they have a session loop of their own.
     """
 
     protocols: tuple[Callable[..., object], ...]
@@ -63,10 +61,7 @@ class Others:
 
 
 def others_of(config: pytest.Config, ours: object, path: Path) -> Others:
-    """Find the plugins that have a say in how the items of a file run.
-
-    A folder's conftest has none in how the items of another folder do.
-    """
+    """The plugins whose hooks apply to the items of a file: not the conftests of other folders."""
     manager = config.pluginmanager
     absent = manager._conftest_plugins.difference(manager._getconftestmodules(path))
     core = [p for p in manager.get_plugins() if _is_core(p) or p in absent]
@@ -84,12 +79,10 @@ def others_of(config: pytest.Config, ours: object, path: Path) -> Others:
         for phase in _PHASES
         if outside(f"pytest_runtest_{phase}")
     }
-    makereport = None
-    if outside("pytest_runtest_makereport"):
-        makereport = manager.subset_hook_caller("pytest_runtest_makereport", core)
-    protocol = None
-    if outside("pytest_runtest_protocol"):
-        protocol = manager.subset_hook_caller("pytest_runtest_protocol", core)
+    makereport, protocol = (
+        manager.subset_hook_caller(hook, core) if outside(hook) else None
+        for hook in ("pytest_runtest_makereport", "pytest_runtest_protocol")
+    )
     watchers = ("pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
     attend = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
     own_loop = bool(outside("pytest_runtestloop"))
@@ -105,28 +98,65 @@ def _with_arguments(implementation: Any) -> Callable[..., object]:
     return call
 
 
+class Output:
+    """Keeps what a sample item prints for its report and off the terminal, as pytest does.
+
+    pytest redirects the process's file descriptors for every phase of an item, which costs as much
+    as running a sample item. Where only the benchmark's own Python code runs, replacing
+    `sys.stdout` and `sys.stderr` is enough.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        manager = config.pluginmanager.get_plugin("capturemanager")
+        self._manager = manager if manager is not None and manager.is_globally_capturing() else None
+        # `tee-sys` shows everything at once, which only pytest's own capture does.
+        self._wholly = config.getoption("capture", "no") == "tee-sys"
+        self._stdout, self._stderr = io.StringIO(), io.StringIO()
+
+    def keep(
+        self, item: pytest.Item, when: str, do: Callable[[], None], *, wholly: bool = False
+    ) -> None:
+        """Do something for an item and add what it prints to the item's report.
+
+        Args:
+            wholly: also what is written by other languages and processes, as while a model loads.
+        """
+        if self._manager is None:
+            do()
+        elif wholly or self._wholly:
+            with self._manager.item_capture(when, item):
+                do()
+        else:
+            theirs = sys.stdout, sys.stderr
+            sys.stdout, sys.stderr = self._stdout, self._stderr
+            try:
+                do()
+            finally:
+                sys.stdout, sys.stderr = theirs
+                if self._stdout.tell() or self._stderr.tell():
+                    for name, kept in (("stdout", self._stdout), ("stderr", self._stderr)):
+                        item.add_report_section(when, name, kept.getvalue())
+                        kept.seek(0)
+                        kept.truncate()
+
+
 class Runner:
     """Runs the session's sample items."""
 
     def __init__(
         self, config: pytest.Config, answering: Answering, ours: object, *, is_worker: bool
     ) -> None:
-        """Run items whose responses come from `answering`.
-
-        Args:
-            ours: the plugin with our own hooks; around an item they are called directly.
-            is_worker: whether this process is a worker of pytest-xdist.
-        """
+        """Run items whose responses come from `answering`; `ours` is the plugin of our hooks."""
         self._config = config
         self._answering = answering
         self._ours = ours
         self._is_worker = is_worker
         self._output = Output(config)
-        self._by_pytest = any(config.getoption(name, False) for name in _ASK_FOR_PYTEST)
+        self._by_pytest = any(config.getoption(name, False) for name in _NEED_PYTEST)
 
     @property
     def may_run_stretches(self) -> bool:
-        """Whether nobody misses what pytest does around each single item."""
+        """Whether pytest's wrappers may go around many items instead of each single one."""
         watchdog = float(self._config.getini("faulthandler_timeout") or 0)
         own_loop = others_of(self._config, self._ours, self._config.rootpath).own_loop
         return not (own_loop or self._by_pytest or watchdog or self._is_worker)
@@ -235,7 +265,7 @@ def run_items(session: pytest.Session, runner: Runner) -> bool | None:
 
     For each item, pytest's core wraps the run: warnings are caught, assertions get their helpers,
     watchdogs are set. That costs as much as running a sample item, so a stretch of sample items is
-    run inside one such wrapping. What other plugins wrap an item in stays around each.
+    run inside one such wrapper. The wrappers of other plugins stay around each item.
     """
     config = session.config
     if not runner.may_run_stretches or config.option.collectonly:
@@ -248,13 +278,13 @@ def run_items(session: pytest.Session, runner: Runner) -> bool | None:
         if not _plain(item):
             config.hook.pytest_runtest_protocol(item=item, nextitem=items[position + 1])
             position += 1
-            _stop_if_asked(session)
+            _stop_if_requested(session)
             continue
         with catch_warnings_for_item(config, config.hook, "runtest", None):
             while isinstance(item, SampleItem) and _plain(item):
                 runner.run_among_others(item, items[position + 1])
                 position += 1
-                _stop_if_asked(session)
+                _stop_if_requested(session)
                 item = items[position]
     return True
 
@@ -263,7 +293,7 @@ def _plain(item: pytest.Item) -> bool:
     return isinstance(item, SampleItem) and not item.own_protocol
 
 
-def _stop_if_asked(session: pytest.Session) -> None:
+def _stop_if_requested(session: pytest.Session) -> None:
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
     if session.shouldstop:

@@ -13,8 +13,8 @@ import pytest
 
 from .._util.errors import CkptbenchError
 from ..api.benchmark import benchmarks_of
-from ..api.engine import Engine
-from ..checkpoints.param import CheckpointParam, checkpoint_params, named
+from ..api.protocol import Engine
+from ..checkpoints.found import CheckpointParam, checkpoint_params, named
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
@@ -22,13 +22,12 @@ from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
 from .collection import Collected
-from .context import CONTEXT, RunContext
 from .group import Group, ReleaseCallbacks
 from .item import SampleItem
 from .make_items import Maker
 from .order import arranged
 from .progress import Progress
-from .run import Run, RunResult
+from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .worker import send_notes, share_the_machine, worker_number
 
@@ -114,8 +113,7 @@ class BenchSession:
         Raises:
             CkptbenchError: see `checkpoints.expand` and `checkpoints.errors`.
         """
-        from ..checkpoints.errors import refuse_unquoted
-        from ..checkpoints.expand import expand
+        from ..checkpoints.expand import expand, refuse_unquoted
 
         options = self.options
         if self.run.worker or not options.checkpoint:

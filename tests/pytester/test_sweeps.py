@@ -340,7 +340,7 @@ def test_a_report_that_cannot_be_written_fails_the_session_and_loses_nothing(tra
         (["--checkpoint=runs/x/checkpoint-9", "--from-step=5"], "*--from-step: there is nothing*"),
         (
             ["--checkpoint", "runs/x/checkpoint-700", "runs/x/checkpoint-80"],
-            "*runs/x/checkpoint-80 is a checkpoint, and was given to pytest as a place of tests*",
+            "*runs/x/checkpoint-80 is a checkpoint, and was given to pytest as a folder of tests*",
         ),
     ],
 )
