@@ -38,7 +38,7 @@ from .api.requests import (
 )
 from .scores import Reducer, Score, first_choice, mean, pass_at_k, top_k
 from .scores.metric import Metric
-from .scores.registry import reducer, register_reducer
+from .scores.reducers import reducer, register_reducer
 
 if TYPE_CHECKING:
     from ._util.atomic import atomic_write_text, atomic_writer

@@ -46,7 +46,7 @@ from ..scores.aggregate import (
 )
 from ..scores.composite import DEFAULT_WEIGHTS, composite
 from ..scores.noise import floor_notes, noise_floor, noise_of
-from ..scores.registry import reducer_of
+from ..scores.reducers import reducer_of
 from ..scores.score import Reducer, SampleValues, Score
 
 # How the reasons begin that mean: this model's vocabulary cannot spell the answer.

@@ -17,8 +17,7 @@ from ..results.layout import safe_name
 from ..results.outcome import Recorded
 from ..results.store import RunStore
 from ..results.summary import Summary
-from ..scores.reducers import value_names
-from ..scores.registry import reducer_of
+from ..scores.reducers import reducer_of, value_names
 from .fold import NOT_RUN, FoldedRun
 
 

@@ -20,8 +20,7 @@ from ..config.effective import Effective
 from ..results.evaluate import Outcome, evaluate_response
 from ..results.group import GroupMetadata
 from ..results.summary import DatasetInfo
-from ..scores.reducers import Named, observed_by, value_names
-from ..scores.registry import spec_of
+from ..scores.reducers import Named, observed_by, spec_of, value_names
 from ..scores.score import Reducer
 from .fixtures import GroupFixtures
 
