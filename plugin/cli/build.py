@@ -65,15 +65,10 @@ def register(commands: Commands) -> None:
     )
     real_k.add_argument("--name", metavar="N", help="prefix of all ids (default: OUT's name)")
     real_k.add_argument(
-        "--licence",
-        metavar="L",
-        default="unknown",
-        help="licence of the texts, for the header",
+        "--licence", metavar="L", default="unknown", help="licence of the texts, for the header"
     )
     real_k.add_argument(
-        "--source",
-        metavar="S",
-        help="source of the texts, for the header (default FILE's name)",
+        "--source", metavar="S", help="source of the texts, for the header (default FILE's name)"
     )
     real_k.add_argument(
         "--limit-texts", type=positive_int, metavar="N", help="read only the first N texts"

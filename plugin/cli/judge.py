@@ -166,11 +166,7 @@ def _problems(arguments: argparse.Namespace) -> Any:
 
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol that extracts programs from answers; None without one."""
-    from ckptbench.fixtures.datasets.code import (
-        codecontests,
-        humaneval,
-        mbpp,
-    )
+    from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
     from ckptbench.fixtures.datasets.code.protocols import find
 
     if not arguments.protocol:

@@ -83,10 +83,7 @@ def address_of(uri: str) -> Address:
             where=shown,
             remedy="write http://USER:PASSWORD@HOST, or set MLFLOW_TRACKING_TOKEN",
         )
-    login = {
-        _USER: unquote(parts.username),
-        _PASSWORD: unquote(parts.password),
-    }
+    login = {_USER: unquote(parts.username), _PASSWORD: unquote(parts.password)}
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     return Address(bare, bare, login)
 

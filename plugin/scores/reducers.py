@@ -297,10 +297,7 @@ def pass_at_k(*ks: int) -> Reducer:
 
 
 def mean(
-    metric_name: str | None = None,
-    *,
-    unit: Unit = "share",
-    higher_is_better: bool | None = True,
+    metric_name: str | None = None, *, unit: Unit = "share", higher_is_better: bool | None = True
 ) -> Reducer:
     """The mean of a graded or 0/1 value, under the benchmark's name or the given one.
 

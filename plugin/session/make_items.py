@@ -1,4 +1,4 @@
-"""From a benchmark function to its groups and their items."""
+"""Makes the groups and items of a benchmark function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .fixtures import GroupFixtures
 from .group import Group, ItemTemplate, ReleaseCallbacks
 from .item import SampleItem
 
-# Marks that only pytest's own protocol, or another plugin's, knows how to follow.
+# Marks that only pytest's own protocol, or another plugin's, implements.
 _PYTESTS_MARKS = frozenset({"skip", "skipif", "xfail", "usefixtures", "filterwarnings", "flaky"})
 _TYPICAL_ID = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
 
@@ -37,8 +37,8 @@ class Maker:
 
     Attributes:
         checkpoints: those of the session; empty when a conftest brings its own engine.
-        notes: of the session; what a dataset notes is added.
-        release: what the session does when a group's fixtures are torn down.
+        notes: of the session; those of datasets are added.
+        release: called when a group's fixtures are torn down.
     """
 
     options: Options
@@ -99,7 +99,7 @@ class Maker:
         benchmark = source.benchmark
         covered = [row for row in source.rows if protocol.covers(row)]
         limit = None if benchmark.limits_itself else source.asked.limit
-        limited = covered[: _limited(len(covered), limit)]
+        limited = covered[: math.ceil(len(covered) * limit) if isinstance(limit, float) else limit]
         if not limited:
             return []
         group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
@@ -159,7 +159,7 @@ class Maker:
         )
 
     def _sampling(self, reducer: Reducer) -> tuple[RequestContext, int]:
-        """How answers are drawn, and how many for a sample; several without chance are refused."""
+        """How answers are sampled, and how many per sample; several greedy ones are refused."""
         options = self.options
         if not reducer.several_trials:
             return RequestContext(max_tokens=options.max_tokens, seed=options.seed), 1
@@ -183,7 +183,7 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A benchmark function with what all its groups share."""
+    """A benchmark function with what all its groups have in common."""
 
     collector: pytest.Module
     name: str
@@ -234,14 +234,8 @@ def _check_rows(rows: Sequence[Sample], where: str) -> None:
         hashes[row.hash] = row.id
 
 
-def _limited(n: int, limit: int | float | None) -> int:
-    if limit is None:
-        return n
-    return math.ceil(n * limit) if isinstance(limit, float) else limit
-
-
 def _dataset_info(found: Benchmark, rows: Any) -> DatasetInfo:
-    """What a sample file's header says, or the benchmark's name."""
+    """What a sample file's header states, or the benchmark's name."""
     header = getattr(rows, "header", None)
     if header is None:
         return DatasetInfo(name=found.name, hash="")

@@ -12,7 +12,7 @@ import pytest
 MODELS = '''
 import gc, weakref
 
-from ckptbench.session.session import session_of
+from ckptbench.session.session import KEY
 
 ALIVE = weakref.WeakSet()
 
@@ -25,7 +25,7 @@ class Weights:
 def checkpoint(request):
     gc.collect()
     note("alive.log", len(ALIVE))
-    given = getattr(request, "param", None) or session_of(request.config).checkpoints[0]
+    given = getattr(request, "param", None) or request.config.stash[KEY].checkpoints[0]
     path = Path(given.spec)
     weights = Weights()
     ALIVE.add(weights)
