@@ -114,7 +114,7 @@ def _real_k(arguments: argparse.Namespace) -> int:
     tell(f"{built.counts}")
     if built.counts.sparse:
         tell(
-            "note: hardly any text holds a noun that returns, as in headlines and single "
+            "note: hardly any text has a noun that recurs, as in headlines and single "
             "sentences; Real@K is meant for running text"
         )
     tell(f"wrote {output} in {time.monotonic() - started:.1f} s")
@@ -122,7 +122,7 @@ def _real_k(arguments: argparse.Namespace) -> int:
 
 
 def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
-    """What the header names as the source, and the texts."""
+    """The source for the header, and the texts."""
     from ckptbench.fixtures.datasets.io import rows
     from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_texts
 
