@@ -63,7 +63,7 @@ class Expansion:
 
 
 def is_pattern(spec: str) -> bool:
-    """Whether a spec has to be matched. A path that exists is meant as it stands."""
+    """Whether a spec has to be matched. An existing path is no pattern."""
     return glob.has_magic(spec) and "://" not in spec and not Path(spec).expanduser().exists()
 
 

@@ -46,7 +46,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the baseline file; 0."""
+    """Write the baseline file; the exit status is 0."""
     from .._util.atomic import atomic_write_text
     from ..readers.baseline import load
     from ..readers.baseline_measurement import baseline_text

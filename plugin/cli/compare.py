@@ -51,7 +51,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare; 1 when the gate fails."""
+    """Compare; the exit status is 1 when the gate fails, else 0."""
     from ..analysis.side_by_side import side_by_side
     from ..gate.identity import check_allowed
     from ..gate.scope import Scope

@@ -83,7 +83,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge a file; 1 when the sandbox failed for a program, which then has no verdict."""
+    """Judge a file; the exit status is 1 when the sandbox failed for a program."""
     from ckptbench.fixtures.datasets.code import completions_file
     from ckptbench.fixtures.datasets.code.protocols import IMPORTS, task_of
     from ckptbench.fixtures.sandbox import Sandbox

@@ -32,7 +32,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send a run; 0, as what cannot be sent is an error."""
+    """Send a run; the exit status is 0, as a failure to send it is an error."""
     from ..tracking.mlflow import track
 
     if arguments.uri is None and not os.environ.get(VARIABLE):

@@ -105,7 +105,7 @@ def _add_assumptions(plan: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the plan; 0."""
+    """Print the plan; the exit status is 0."""
     from ..gate.planning import Target
     from ..reports.planned import points
 

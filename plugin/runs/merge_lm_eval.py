@@ -75,15 +75,15 @@ class Carrying:
         """The options that make the items of all parts again, each once."""
         given = (o for part in self.parts if part.summary for o in part.summary.rerun_options)
         options = list(dict.fromkeys(given))
-        asked = [option for option in options if _TASKS.match(option)]
-        if len(asked) < 2:
+        tasks = [option for option in options if _TASKS.match(option)]
+        if len(tasks) < 2:
             return tuple(options)
-        names = dict.fromkeys(n for each in asked for n in each.partition("=")[2].split(","))
+        names = dict.fromkeys(n for each in tasks for n in each.partition("=")[2].split(","))
         found = [f for part in self.parts for each in part.official.values() for f in each.values()]
         # lm-eval refuses a task that is named beside a group that has it.
         below = {n for name in names for each in found for n in with_all_below(name, each) - {name}}
         together = f"--tasks={','.join(name for name in names if name not in below)}"
-        return tuple(dict.fromkeys(together if o in asked else o for o in options))
+        return tuple(dict.fromkeys(together if o in tasks else o for o in options))
 
     def notes(self, results: Path, run_id: str) -> Iterator[str]:
         """What is left out of each checkpoint, and the command that makes it.

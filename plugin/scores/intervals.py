@@ -101,7 +101,7 @@ def normal_interval(center: float, standard_error: float) -> Interval:
 
 
 def t_quantile(degrees_of_freedom: float) -> float:
-    """What 97.5% of a t distribution lies below; the normal one at infinity."""
+    """The 97.5% quantile of a t distribution; the normal one at infinity."""
     if degrees_of_freedom == inf:
         return _NORMAL_QUANTILE
     from scipy import special  # type: ignore[import-untyped]

@@ -42,7 +42,7 @@ _RELATIVE_TOLERANCE = 0.01
 
 # Well-known names, by the part of a metric's name that says what is measured. The values of the
 # first group are fractions in most tools and 0 to 100 in some: the tool's own scale is declared
-# by whoever reads its files (`points`), never guessed from a value.
+# by the reader of its files (`points`), never guessed from a value.
 _UP_SHARE = (
     "acc acc_norm acc_bytes accuracy em exact exact_match f1 mcc mc1 mc2 precision recall "
     "math_verify inst_level_strict_acc inst_level_loose_acc prompt_level_strict_acc "
@@ -104,7 +104,7 @@ def default_tolerance(unit: str, baseline: float = 1.0) -> float:
 def wanted_among(metrics: Iterable[str], wanted: tuple[str, ...] | None) -> tuple[str, ...]:
     """Those of a benchmark's metrics that are wanted; all of them for None.
 
-    `acc` means every metric whose name, or whose last word before a filter, is `acc`.
+    `acc` means every metric whose name, or whose last part before a filter, is `acc`.
     """
     if wanted is None:
         return tuple(metrics)

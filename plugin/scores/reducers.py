@@ -1,8 +1,8 @@
 """Reducers: fold the trials of one sample into its value of each metric.
 
 Each is a small frozen value; a benchmark names one of them in `score=`. Stored runs hold a reducer
-as its name and fields, so that whoever folds the outcomes need not have collected the benchmark:
-with pytest-xdist, that process never imports it.
+as its name and fields, so that folding the outcomes does not need the benchmark: with
+pytest-xdist, the process that folds never imports it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TopK(_Averaging):
 
     Attributes:
         ks: the values of k; the benchmark function is called with each.
-        bits_per_byte: whether the bits per byte of the right answer are a metric beside them;
+        bits_per_byte: whether the bits per byte of the right answer are a further metric;
             they are read from the response's `answer_logprob`.
     """
 
@@ -112,7 +112,7 @@ class TopK(_Averaging):
         return _bits_metric(self, f"{benchmark}_")
 
     def observe(self, response: Any, answer: str) -> tuple[float, ...]:
-        """What is read from a response beside the function's result, named in `observed`."""
+        """What is read from a response itself, named in `observed`."""
         return _bits_of(self, response, answer)
 
 
@@ -241,7 +241,7 @@ class FirstChoice(_Averaging):
         return ("log_likelihood", *_bits_metric(self))
 
     def observe(self, response: Any, answer: str) -> tuple[float, ...]:
-        """What is read from a response beside the function's result, named in `observed`."""
+        """What is read from a response itself, named in `observed`."""
         return (response.logprob, *_bits_of(self, response, answer))
 
 
@@ -258,7 +258,7 @@ def _bits_of(reducer: TopK | FirstChoice, response: Any, answer: str) -> tuple[f
 
 
 def with_bits_per_byte(reducer: Reducer) -> Reducer:
-    """The reducer with the right answer's bits per byte beside its metrics, where it can."""
+    """The reducer with the right answer's bits per byte as a further metric, where it can."""
     if isinstance(reducer, TopK | FirstChoice):
         return replace(reducer, bits_per_byte=True)
     return reducer
@@ -310,7 +310,7 @@ def mean(
 
 
 def first_choice() -> Reducer:
-    """LAMBADA of causal models: was it the first choice, and the perplexity beside it."""
+    """LAMBADA of causal models: was it the first choice, and its perplexity."""
     return FirstChoice()
 
 

@@ -256,7 +256,7 @@ class Answering:
     def _answer(self, block: Block, engine: Engine) -> Iterator[_Answer]:
         group = block.group
         fingerprint, settings = self._describe(engine, group)
-        asked: list[tuple[Question, Request, Key]] = []
+        pending: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
         key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
         for item in block.items:
@@ -267,38 +267,39 @@ class Answering:
                 reason = f"the sample could not be asked: {type(error).__name__}: {error}"
                 yield _Answer(item.position, Failed(reason, traceback.format_exc()))
             else:
-                asked.append((item, request, key))
+                pending.append((item, request, key))
         reused = 0
         if self.reuse:
             left = []
-            for entry, found in zip(asked, self.store.find([k for *_, k in asked]), strict=True):
+            known = self.store.find([key for *_, key in pending])
+            for entry, found in zip(pending, known, strict=True):
                 if found is None:
                     left.append(entry)
                 else:
                     reused += 1
                     item, _, key = entry
                     yield _Answer(item.position, self._read_programs(item, found), key)
-            asked = left
+            pending = left
         started = time.monotonic()
-        expected = set(range(len(asked)))
+        expected = set(range(len(pending)))
         try:
-            if asked:
+            if pending:
                 self.check_time(group)
-                requests = [request for _, request, _ in asked]
+                requests = [request for _, request, _ in pending]
                 for index, response in answer_requests(engine, requests, group.asked.batch_size):
                     if index not in expected:
-                        again = "twice" if 0 <= index < len(asked) else f"of {len(asked):,}"
+                        again = "twice" if 0 <= index < len(pending) else f"of {len(pending):,}"
                         raise ValueError(f"it answered request {index} {again}")
                     expected.remove(index)
-                    item, _, key = asked[index]
+                    item, _, key = pending[index]
                     yield self._encoded(item, key, response)
                     if expected:
                         self.check_time(group)
         finally:
             seconds = time.monotonic() - started
-            done = len(asked) - len(expected)
+            done = len(pending) - len(expected)
             self.store.add_work(group.index, seconds)
-            counts = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
+            counts = (group.title, f"{done:,}", f"{len(pending):,}", seconds, f"{reused:,}")
             runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *counts)
 
     def check_time(self, group: Group) -> None:

@@ -57,10 +57,10 @@ class Maker:
         """
         where = f"{collector.nodeid}::{name}"
         self.collected.claim(benchmark.name, where)
-        asked = effective(self.options, benchmark.configured_as or benchmark.name)
-        if asked is None:
+        settings = effective(self.options, benchmark.configured_as or benchmark.name)
+        if settings is None:
             return []
-        rows = benchmark.load(replace(self.options, limit=asked.limit))
+        rows = benchmark.load(replace(self.options, limit=settings.limit))
         if rows is None:
             return []
         _check_rows(rows, where)
@@ -75,7 +75,7 @@ class Maker:
                 f"score has {'k = ' + str(reducer.ks) if reducer.ks else 'none'}",
                 where=where,
             )
-        source = _Source(collector, name, function, benchmark, rows, reducer, asked, arguments)
+        source = _Source(collector, name, function, benchmark, rows, reducer, settings, arguments)
         items: list[pytest.Item] = []
         for checkpoint in self.checkpoints or (None,):
             primary = True
@@ -98,7 +98,7 @@ class Maker:
         """The items of one checkpoint and protocol; none where it cannot be asked."""
         benchmark = source.benchmark
         covered = [row for row in source.rows if protocol.covers(row)]
-        limit = None if benchmark.limits_itself else source.asked.limit
+        limit = None if benchmark.limits_itself else source.settings.limit
         limited = covered[: math.ceil(len(covered) * limit) if isinstance(limit, float) else limit]
         if not limited:
             return []
@@ -153,7 +153,7 @@ class Maker:
             release=self.release,
             sampling=sampling,
             trials=trials,
-            asked=source.asked,
+            asked=source.settings,
             settings={**benchmark.settings, **limits},
             left_out=tuple(getattr(source.rows, "left_out", ())),
         )
@@ -191,15 +191,15 @@ class _Source:
     benchmark: Benchmark
     rows: Sequence[Sample]
     reducer: Reducer
-    asked: Effective
+    settings: Effective
     arguments: tuple[str, ...]
 
 
 def _items_of(
     group: Group, collector: pytest.Collector, name: str, rows: Sequence[Sample]
 ) -> Iterator[SampleItem]:
-    asked = ((sample, trial) for sample in rows for trial in range(group.trials))
-    for order, (sample, trial) in enumerate(asked):
+    trials = ((sample, trial) for sample in rows for trial in range(group.trials))
+    for order, (sample, trial) in enumerate(trials):
         item: SampleItem = SampleItem.from_parent(
             collector,
             name=f"{name}[{group.item_id(sample.id, trial)}]",

@@ -120,7 +120,7 @@ class Watcher:
                 continue
             if self._stale:
                 self._rewrite()
-            # Only now: the rule needs all checkpoints that are there.
+            # Not earlier: the rule needs all existing checkpoints.
             if settings.stop_early and self._advice is not None and self._advice.stop == "yes":
                 self._print_line(f"training can stop: {self._advice.detail}")
                 return ENOUGH
@@ -158,7 +158,7 @@ class Watcher:
         return snapshot
 
     def _scan_meanwhile(self) -> None:
-        """Scan during an evaluation, which may last longer than a checkpoint does."""
+        """Scan during an evaluation, as checkpoints may be deleted before it ends."""
         if time.monotonic() - self._scanned >= self._settings.poll_s:
             self._scan()
 
@@ -193,7 +193,7 @@ class Watcher:
             return
         summary = done.summary if done.status in (0, 1) else None
         if summary is not None and (summary.complete or not changed):
-            # A checkpoint that is deleted while it is read makes errors: only complete runs count.
+            # Deleting a checkpoint while it is read causes errors: only complete runs count.
             self._keep(ready, summary, changed)
         elif changed:
             self._miss(name, "was deleted while it was evaluated")
