@@ -122,7 +122,7 @@ def kind_at(path: Path) -> CheckpointKind | None:
     return next((kind for kind in reversed(checkpoint_kinds()) if kind.matches(path)), None)
 
 
-def lacking(checkpoint: Path) -> str:
+def why_incomplete(checkpoint: Path) -> str:
     """What a checkpoint still lacks, as one clause; empty when it is complete.
 
     A file that disappears meanwhile counts as missing.

@@ -28,7 +28,7 @@ from ..results.stored_run import PlannedItem
 from ..results.summary import Summary
 from .fold import NOT_RUN, fold_run
 from .merge_inputs import GroupKey, Part, check, open_part
-from .merge_lm_eval import Carrying
+from .merge_lm_eval import LmEvalMerge
 from .write import gate_fails, write_files
 
 _WITH_OUTCOME = ("passed", "missed", "skipped")
@@ -172,7 +172,7 @@ def _conclude(
     newest = summaries[-1] if summaries else None
     options = _options(newest, run_id)
     started = min((each.started for each in summaries), default="") or _last_written(parts)
-    carrying = Carrying(parts, merged.sources(), merged.groups)
+    lm_eval = LmEvalMerge(parts, merged.sources(), merged.groups)
     folded = fold_run(
         store,
         outcomes,
@@ -180,7 +180,7 @@ def _conclude(
         baseline,
         created=started,
         version=__version__,
-        amend=carrying.amend,
+        amend=lm_eval.amend,
     )
     missing = tuple(_missing(merged, parts))
     merged_of = f"merged of {', '.join(part.folder.name for part in parts)}"
@@ -190,7 +190,7 @@ def _conclude(
         for part in parts
         if part.summary is None
     ]
-    own += carrying.notes(output.parent, run_id)
+    own += lm_eval.notes(output.parent, run_id)
     summary = Summary(
         run_id=run_id,
         started=started,
@@ -201,12 +201,12 @@ def _conclude(
         checkpoints=folded.checkpoints,
         environment=_environment(summaries),
         notes=tuple(dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *missing])),
-        rerun_options=carrying.rerun_options(),
+        rerun_options=lm_eval.rerun_options(),
         given=newest.given if newest else {},
         drawing=newest.drawing if newest else {},
     )
     summary = replace(summary, exit_status=int(gate_fails(summary, options.gate)))
-    write_files(output, store, outcomes, folded, summary, carrying.official)
+    write_files(output, store, outcomes, folded, summary, lm_eval.official)
     return MergedRun(summary, merged.twice, missing)
 
 
@@ -238,12 +238,12 @@ def _environment(summaries: Sequence[Summary]) -> dict[str, str]:
 def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
     """What no part has: groups, samples of a group, outcomes of items."""
     planned: dict[GroupKey, set[tuple[str, int]]] = defaultdict(set)
-    lacking: dict[GroupKey, list[str]] = defaultdict(list)
+    not_run: dict[GroupKey, list[str]] = defaultdict(list)
     errors: dict[GroupKey, int] = defaultdict(int)
     for (checkpoint, protocol, sample, trial), entry in merged.items.items():
         planned[checkpoint, protocol].add((sample, trial))
         if entry.recorded.status == "not_run":
-            lacking[checkpoint, protocol].append(entry.item.id)
+            not_run[checkpoint, protocol].append(entry.item.id)
         errors[checkpoint, protocol] += entry.recorded.status == "error"
     checkpoints = dict.fromkeys(checkpoint for checkpoint, _ in merged.groups)
     for protocol in dict.fromkeys(protocol for _, protocol in merged.groups):
@@ -258,9 +258,9 @@ def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
                     f"{checkpoint}: no part asked {counted(absent, 'item')} of {protocol} that "
                     "others were asked"
                 )
-            if lacking[key]:
-                items = counted(len(lacking[key]), "item")
-                names = listed(sorted(lacking[key]))
+            if not_run[key]:
+                items = counted(len(not_run[key]), "item")
+                names = listed(sorted(not_run[key]))
                 yield f"{checkpoint}: {items} of {protocol} not run: {names}"
             if errors[key]:
                 yield f"{checkpoint}: {counted(errors[key], 'error')} in {protocol}"

@@ -26,7 +26,7 @@ Official = Mapping[str, Any]
 
 
 @dataclass
-class Carrying:
+class LmEvalMerge:
     """Amends the results of a merged run with those of parts that have all answers.
 
     Attributes:
@@ -40,14 +40,14 @@ class Carrying:
     sources: Mapping[GroupKey, Sequence[Part]]
     groups: Mapping[GroupKey, GroupMetadata]
     official: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _lacking: dict[str, str] = field(default_factory=dict)
+    _left_out: dict[str, str] = field(default_factory=dict)
 
     def amend(self, result: CheckpointResult) -> CheckpointResult:
         """A checkpoint's result with the scores and groups of parts that have all answers."""
         benchmarks: list[BenchmarkResult] = []
         whole_in: dict[str, Part] = {}
         taken: list[Official] = []
-        lacking: list[str] = []
+        left_out: list[str] = []
         for bench in result.benchmarks:
             part, same = self._whole(result.name, bench)
             benchmarks.append(replace(bench, scores=same.scores) if same else bench)
@@ -56,19 +56,19 @@ class Carrying:
                 whole_in[bench.benchmark] = part
                 taken.append(found)
             elif bench.coverage.scored and _is_task(self.groups[result.name, bench.protocol]):
-                lacking.append(bench.benchmark)
+                left_out.append(bench.benchmark)
         for group, its_result in self._whole_groups(result.name, whole_in):
             benchmarks.append(group)
             taken.append(its_result)
         known = {bench.benchmark for bench in benchmarks}
-        lacking += self._lost_groups({*whole_in, *lacking}) - known
-        what = [listed(sorted(lacking))] if lacking else []
+        left_out += self._lost_groups({*whole_in, *left_out}) - known
+        what = [listed(sorted(left_out))] if left_out else []
         if len(set(whole_in.values())) > 1 and any(map(_may_ask_groups, self.parts)):
             what.append("groups whose tasks are in several parts")
         if taken:
             self.official[result.name] = united(taken)
         if what:
-            self._lacking[result.name] = " nor to ".join(what)
+            self._left_out[result.name] = " nor to ".join(what)
         return replace(result, benchmarks=tuple(benchmarks))
 
     def rerun_options(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class Carrying:
         command = shlex.join(
             ["pytest", *files, *self.rerun_options(), *folder, f"--run-id={run_id}"]
         )
-        for checkpoint, what in self._lacking.items():
+        for checkpoint, what in self._left_out.items():
             yield (
                 f"{checkpoint}: no part has lm-eval's result of all answers to {what}: "
                 "metrics and groups that only lm-eval aggregates are left out, and the other "

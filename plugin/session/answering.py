@@ -92,7 +92,7 @@ class Answering:
     executions: Executions = field(default_factory=Executions)
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
-    _news: threading.Condition = field(default_factory=threading.Condition)
+    _answers_ready: threading.Condition = field(default_factory=threading.Condition)
     _to_ask: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
     _to_write: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -101,9 +101,9 @@ class Answering:
     _stopping: bool = False
     _described: dict[int, tuple[Engine, str, dict[str, object]]] = field(default_factory=dict)
     _handed_out: bytearray = field(default_factory=bytearray)
-    _begun: dict[int, float] = field(default_factory=dict)
-    _at_work: int = -1
-    _broken: str = ""
+    _first_request: dict[int, float] = field(default_factory=dict)
+    _current: int = -1
+    _store_error: str = ""
 
     def __post_init__(self) -> None:
         self._handed_out = bytearray(len(self.items))
@@ -115,8 +115,8 @@ class Answering:
         """
         position = item.position
         number = self.plan.block_of[position]
-        if number != self._at_work:
-            self._at_work = number
+        if number != self._current:
+            self._current = number
             if number not in self._blocks:
                 self._begin(number, item.group, item.group.fixtures.engine)
             self._begin_next(number)
@@ -128,11 +128,11 @@ class Answering:
 
     def _wait(self, position: int, block: Block) -> Response:
         last = time.monotonic()
-        with self._news:
+        with self._answers_ready:
             while position not in self._ready:
-                if self._broken:
-                    return Failed(f"the answer could not be stored: {self._broken}")
-                if not self._news.wait(timeout=0.5) and time.monotonic() - last > 1:
+                if self._store_error:
+                    return Failed(f"the answer could not be stored: {self._store_error}")
+                if not self._answers_ready.wait(timeout=0.5) and time.monotonic() - last > 1:
                     last = time.monotonic()
                     self.progress(block)
             return self._ready.pop(position)
@@ -309,9 +309,9 @@ class Answering:
             OutOfTime: requests were made for longer than the configuration allows.
         """
         now = time.monotonic()
-        begun = self._begun.setdefault(group.index, now)
+        first = self._first_request.setdefault(group.index, now)
         timeout_s = group.asked.timeout_s
-        if timeout_s is not None and now - begun > timeout_s:
+        if timeout_s is not None and now - first > timeout_s:
             source = group.asked.sources.get("timeout_s", "")
             raise OutOfTime(f"not asked: its timeout of {timeout_s:g} s is over ({source})")
 
@@ -370,14 +370,14 @@ class Answering:
                 if kept:
                     self.store.serve(kept)
             except Exception as error:  # a dead thread would be waited for without end
-                self._broken = error.what if isinstance(error, CkptbenchError) else repr(error)
-                with self._news:
-                    self._news.notify_all()
+                self._store_error = error.what if isinstance(error, CkptbenchError) else repr(error)
+                with self._answers_ready:
+                    self._answers_ready.notify_all()
                 return
-            with self._news:
+            with self._answers_ready:
                 for answer in answers:
                     self._ready[answer.position] = answer.response
                     number = self.plan.block_of[answer.position]
                     if number in self._blocks:
                         self._blocks[number].answered += 1
-                self._news.notify_all()
+                self._answers_ready.notify_all()

@@ -40,7 +40,7 @@ class ItemTemplate:
         keywords: names in the reports of the items.
         own_protocol: whether a mark needs pytest's own protocol.
         hook: pytest's hooks for the items' folder; found once instead of for each item.
-        others: the hooks of plugins outside pytest's core, a `runner.Others`; likewise.
+        outside: the hooks of plugins outside pytest's core, a `runner.OutsideHooks`; likewise.
     """
 
     base_id: str
@@ -50,7 +50,7 @@ class ItemTemplate:
     keywords: Mapping[str, Any] = field(default_factory=dict)
     own_protocol: bool = False
     hook: Any = None
-    others: Any = None
+    outside: Any = None
 
     def node_id(self, name: str) -> tuple[str, object]:
         """The attribute in which pytest keeps a node's id, and its value for an item's name."""

@@ -13,7 +13,7 @@ from .blocks import longest_first
 from .item import SampleItem
 
 
-def arranged(
+def running_order(
     items: Sequence[pytest.Item], *, chosen: bool, several_checkpoints: bool, priorities: bool
 ) -> list[pytest.Item]:
     """Items by checkpoint, then by priority, the longest of a group first.

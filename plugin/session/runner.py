@@ -39,7 +39,7 @@ def _collects_logs_only(plugin: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class OutsideHooks:
     """The hooks around an item of plugins outside pytest's core.
 
     Attributes:
@@ -48,7 +48,7 @@ class Others:
             None without any.
         phases: callers of their setup, call and teardown hooks.
         makereport: caller of their report hooks around ours, or None.
-        attend: whether they must see the setup and teardown of an item even when nothing happens.
+        idle_phases: whether they must see setups and teardowns in which nothing happens.
         own_loop: whether they have a session loop of their own.
     """
 
@@ -56,11 +56,11 @@ class Others:
     protocol: Any
     phases: dict[str, Any]
     makereport: Any
-    attend: bool
+    idle_phases: bool
     own_loop: bool
 
 
-def others_of(config: pytest.Config, ours: object, path: Path) -> Others:
+def outside_hooks(config: pytest.Config, ours: object, path: Path) -> OutsideHooks:
     """The plugins whose hooks apply to the items of a file: not the conftests of other folders."""
     manager = config.pluginmanager
     absent = manager._conftest_plugins.difference(manager._getconftestmodules(path))
@@ -84,9 +84,9 @@ def others_of(config: pytest.Config, ours: object, path: Path) -> Others:
         for hook in ("pytest_runtest_makereport", "pytest_runtest_protocol")
     )
     watchers = ("pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
-    attend = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
+    idle_phases = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
     own_loop = bool(outside("pytest_runtestloop"))
-    return Others(tuple(protocols), protocol, phases, makereport, attend, own_loop)
+    return OutsideHooks(tuple(protocols), protocol, phases, makereport, idle_phases, own_loop)
 
 
 def _with_arguments(implementation: Any) -> Callable[..., object]:
@@ -98,7 +98,7 @@ def _with_arguments(implementation: Any) -> Callable[..., object]:
     return call
 
 
-class Output:
+class OutputCapture:
     """Keeps what a sample item prints for its report and off the terminal, as pytest does.
 
     pytest redirects the process's file descriptors for every phase of an item, which costs as much
@@ -151,26 +151,26 @@ class Runner:
         self._answering = answering
         self._ours = ours
         self._is_worker = is_worker
-        self._output = Output(config)
+        self._output = OutputCapture(config)
         self._by_pytest = any(config.getoption(name, False) for name in _NEED_PYTEST)
 
     @property
-    def may_run_stretches(self) -> bool:
+    def may_share_wrappers(self) -> bool:
         """Whether pytest's wrappers may go around many items instead of each single one."""
         watchdog = float(self._config.getini("faulthandler_timeout") or 0)
-        own_loop = others_of(self._config, self._ours, self._config.rootpath).own_loop
+        own_loop = outside_hooks(self._config, self._ours, self._config.rootpath).own_loop
         return not (own_loop or self._by_pytest or watchdog or self._is_worker)
 
-    def _others_of(self, item: SampleItem) -> Others:
+    def _outside(self, item: SampleItem) -> OutsideHooks:
         template = item.group.template
-        if template.others is None:
-            template.others = others_of(self._config, self._ours, item.path)
-        found: Others = template.others
+        if template.outside is None:
+            template.outside = outside_hooks(self._config, self._ours, item.path)
+        found: OutsideHooks = template.outside
         return found
 
-    def run_among_others(self, item: SampleItem, nextitem: pytest.Item | None) -> None:
+    def run_in_wrappers(self, item: SampleItem, nextitem: pytest.Item | None) -> None:
         """Run one item inside the wrappers of plugins outside pytest's core, if there are any."""
-        protocol = self._others_of(item).protocol
+        protocol = self._outside(item).protocol
         if protocol is None:
             self.run(item, nextitem)
         else:
@@ -178,8 +178,8 @@ class Runner:
 
     def run(self, item: SampleItem, nextitem: pytest.Item | None) -> bool:
         """Run one item and log its reports, as `pytest_runtest_protocol` must."""
-        others = self._others_of(item)
-        for protocol in others.protocols:
+        outside = self._outside(item)
+        for protocol in outside.protocols:
             if protocol(item=item, nextitem=nextitem) is not None:
                 return True
         template = item.group.template
@@ -190,7 +190,7 @@ class Runner:
         if self._by_pytest or item.own_protocol:
             runtestprotocol(item, nextitem=nextitem)
         else:
-            self._run_fast(item, nextitem, others, hook.pytest_runtest_logreport)
+            self._run_fast(item, nextitem, outside, hook.pytest_runtest_logreport)
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
         return True
 
@@ -198,7 +198,7 @@ class Runner:
         self,
         item: SampleItem,
         nextitem: pytest.Item | None,
-        others: Others,
+        outside: OutsideHooks,
         log: Callable[..., Any],
     ) -> None:
         # The item's module, folders and session must be set up for its fixtures to last.
@@ -206,21 +206,21 @@ class Runner:
             item.parent not in item.session._setupstate.stack or item.group.fixtures.values is None
         )
         report = None
-        if enters or others.attend:
-            call = self._phase("setup", item, lambda: self._set_up(item, others, enters), enters)
-            report = _make_report(item, others, call)  # other plugins begin an item with this one
+        if enters or outside.idle_phases:
+            call = self._phase("setup", item, lambda: self._set_up(item, outside, enters), enters)
+            report = _make_report(item, outside, call)  # other plugins begin an item with this one
         if report is None or report.passed:
-            call = self._phase("call", item, lambda: self._call(item, others))
-            report = _make_report(item, others, call)
+            call = self._phase("call", item, lambda: self._call(item, outside))
+            report = _make_report(item, outside, call)
         log(report=report)
         if item.session.shouldfail or item.session.shouldstop:
             nextitem = None
         leaves = enters or nextitem is None or nextitem.parent is not item.parent
-        if leaves or others.attend:
+        if leaves or outside.idle_phases:
             call = self._phase(
-                "teardown", item, lambda: self._tear_down(item, nextitem, others, leaves), leaves
+                "teardown", item, lambda: self._tear_down(item, nextitem, outside, leaves), leaves
             )
-            log(report=_make_report(item, others, call))
+            log(report=_make_report(item, outside, call))
         else:
             log(report=idle_teardown(item, report))
 
@@ -229,34 +229,34 @@ class Runner:
     ) -> Phase:
         return run_phase(when, lambda: self._output.keep(item, when, do, wholly=wholly))
 
-    def _set_up(self, item: SampleItem, others: Others, enters: bool) -> None:
-        if "setup" in others.phases:
-            others.phases["setup"](item=item)
+    def _set_up(self, item: SampleItem, outside: OutsideHooks, enters: bool) -> None:
+        if "setup" in outside.phases:
+            outside.phases["setup"](item=item)
         if enters:
             item.session._setupstate.setup(item)
 
-    def _call(self, item: SampleItem, others: Others) -> None:
+    def _call(self, item: SampleItem, outside: OutsideHooks) -> None:
         item.outcome = None
-        if "call" in others.phases:
-            others.phases["call"](item=item)
+        if "call" in outside.phases:
+            outside.phases["call"](item=item)
         item.outcome = item.ask(self._answering)
 
     def _tear_down(
-        self, item: SampleItem, nextitem: pytest.Item | None, others: Others, leaves: bool
+        self, item: SampleItem, nextitem: pytest.Item | None, outside: OutsideHooks, leaves: bool
     ) -> None:
-        if "teardown" in others.phases:
-            others.phases["teardown"](item=item, nextitem=nextitem)
+        if "teardown" in outside.phases:
+            outside.phases["teardown"](item=item, nextitem=nextitem)
         if leaves:
             item.session._setupstate.teardown_exact(nextitem)
 
 
-def _make_report(item: SampleItem, others: Others, call: Phase) -> pytest.TestReport:
-    if others.makereport is None:
+def _make_report(item: SampleItem, outside: OutsideHooks, call: Phase) -> pytest.TestReport:
+    if outside.makereport is None:
         return report_of(item, call)
     info: pytest.CallInfo[None] = pytest.CallInfo(
         None, call.excinfo, call.start, call.stop, call.duration, call.when, _ispytest=True
     )
-    report: pytest.TestReport = others.makereport(item=item, call=info)
+    report: pytest.TestReport = outside.makereport(item=item, call=info)
     return report
 
 
@@ -268,7 +268,7 @@ def run_items(session: pytest.Session, runner: Runner) -> bool | None:
     run inside one such wrapper. The wrappers of other plugins stay around each item.
     """
     config = session.config
-    if not runner.may_run_stretches or config.option.collectonly:
+    if not runner.may_share_wrappers or config.option.collectonly:
         return None
     if session.testsfailed and not config.option.continue_on_collection_errors:
         return None
@@ -282,7 +282,7 @@ def run_items(session: pytest.Session, runner: Runner) -> bool | None:
             continue
         with catch_warnings_for_item(config, config.hook, "runtest", None):
             while isinstance(item, SampleItem) and _plain(item):
-                runner.run_among_others(item, items[position + 1])
+                runner.run_in_wrappers(item, items[position + 1])
                 position += 1
                 _stop_if_requested(session)
                 item = items[position]

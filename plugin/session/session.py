@@ -25,7 +25,7 @@ from .collection import Collected
 from .group import Group, ReleaseCallbacks
 from .item import SampleItem
 from .make_items import Maker
-from .order import arranged
+from .order import running_order
 from .progress import Progress
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
@@ -191,7 +191,7 @@ class BenchSession:
         if not any(isinstance(item, SampleItem) for item in items):
             return
         orders = ("failedfirst", "newfirst", "stepwise", "lf")
-        items[:] = arranged(
+        items[:] = running_order(
             items,
             chosen=any(self.config.getoption(name, None) for name in orders),
             several_checkpoints=len(self.checkpoints) > 1,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from ..checkpoints.kind import lacking
+from ..checkpoints.kind import why_incomplete
 
 PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")
 # Names that trainers and copying programs write to before they rename: always ignored.
@@ -85,7 +85,7 @@ class Scanner:
             self._seen[name] = signature, since
             if not signature or now - since < self._settle_s:
                 unready[name] = "still being written"
-            elif why := lacking(path):
+            elif why := why_incomplete(path):
                 unready[name] = why
             else:
                 ready.append(Ready(path, signature))

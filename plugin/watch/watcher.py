@@ -12,7 +12,7 @@ from typing import Literal
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from ..analysis.conclusions import Stopping
-from ..checkpoints.kind import lacking
+from ..checkpoints.kind import why_incomplete
 from ..reports.rows import benchmark_rows, composite_row
 from ..results.layout import PARTS
 from ..results.summary import Summary
@@ -188,7 +188,7 @@ class Watcher:
             self._print_line(f"{name}: interrupted; the same command goes on with it")
             return
         changed = signature_of(ready.path) != ready.signature
-        if changed and ready.path.exists() and not lacking(ready.path):
+        if changed and ready.path.exists() and not why_incomplete(ready.path):
             self._print_line(f"{name}: changed while it was evaluated, so it is evaluated again")
             return
         summary = done.summary if done.status in (0, 1) else None
