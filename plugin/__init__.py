@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._util.errors import CkptbenchError
 from ._util.version import __version__
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
-from .api.engine import Engine
-from .api.protocol import EvalProtocol, RequestContext
+from .api.protocol import Engine, EvalProtocol, RequestContext
 from .api.requests import (
     Answer,
     CompoundRequest,
@@ -39,7 +38,7 @@ from .api.requests import (
 )
 from .scores import Reducer, Score, first_choice, mean, pass_at_k, top_k
 from .scores.metric import Metric
-from .scores.registry import reducer, register_reducer
+from .scores.reducers import reducer, register_reducer
 
 if TYPE_CHECKING:
     from ._util.atomic import atomic_write_text, atomic_writer
@@ -47,8 +46,8 @@ if TYPE_CHECKING:
     from ._util.jsonio import JSON, Scalar
     from ._util.rounding import rounded, rounding_gap
     from .analysis.conclusions import Conclusions
+    from .api.benchmark import TaskSource, task_benchmarks, task_names
     from .api.protocol import every_sample
-    from .api.tasks import TaskSource, task_benchmarks, task_names
     from .checkpoints.complete import (
         WEIGHT_FILES,
         missing_parts,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
         weights_fault,
     )
     from .checkpoints.expand import CheckpointResolver
+    from .checkpoints.found import CheckpointParam
     from .checkpoints.kind import (
         Checkpoint,
         CheckpointKind,
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
         checkpoint_kinds,
         kind_at,
     )
-    from .checkpoints.param import CheckpointParam
     from .config.effective import OF_LM_EVAL, Effective, effective
     from .config.eval_config import SHIPPED
     from .config.options import Options
@@ -86,7 +85,7 @@ if TYPE_CHECKING:
     from .scores.intervals import normal_interval
     from .scores.metric import known_metric, wanted_among
     from .scores.reducers import Named, bits_per_byte
-    from .session.context import RunContext, SampleAnswer, run_context
+    from .session.run import RunContext, SampleAnswer, run_context
 
 # Loaded when they are first used: no import of this package, and nobody's `pytest --help`, waits
 # for what only some need.
@@ -96,8 +95,8 @@ _LAZY = {
     "._util.jsonio": ("JSON", "Scalar"),
     "._util.rounding": ("rounded", "rounding_gap"),
     ".analysis.conclusions": ("Conclusions",),
+    ".api.benchmark": ("TaskSource", "task_benchmarks", "task_names"),
     ".api.protocol": ("every_sample",),
-    ".api.tasks": ("TaskSource", "task_benchmarks", "task_names"),
     ".checkpoints.complete": (
         "WEIGHT_FILES",
         "missing_parts",
@@ -106,7 +105,7 @@ _LAZY = {
         "weights_fault",
     ),
     ".checkpoints.expand": ("CheckpointResolver",),
-    ".checkpoints.param": ("CheckpointParam",),
+    ".checkpoints.found": ("CheckpointParam",),
     ".checkpoints.kind": (
         "Checkpoint",
         "CheckpointKind",
@@ -135,7 +134,7 @@ _LAZY = {
     ".scores.intervals": ("normal_interval",),
     ".scores.metric": ("known_metric", "wanted_among"),
     ".scores.reducers": ("Named", "bits_per_byte"),
-    ".session.context": ("RunContext", "SampleAnswer", "run_context"),
+    ".session.run": ("RunContext", "SampleAnswer", "run_context"),
 }
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""pytest's hooks: each hands over to the session's benchmarks at once."""
+"""pytest's hooks: each calls the session's benchmarks at once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Tell the benchmarks which pytest session they are in."""
+    """Give the benchmarks their pytest session."""
     if bench := _session(session.config):
         bench.pytest_session = session
 
@@ -104,7 +104,7 @@ def pytest_pycollect_makeitem(
         return None
     if not isinstance(collector, pytest.Module):
         raise collector.CollectError(
-            f"{collector.nodeid}::{name}: a benchmark function stands in a module, not in a class"
+            f"{collector.nodeid}::{name}: a benchmark function belongs in a module, not in a class"
         )
     try:
         return bench.make_items(collector, name, obj)
@@ -114,10 +114,9 @@ def pytest_pycollect_makeitem(
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One worker a GPU for `-n auto` in a session that asks checkpoints; xdist's count otherwise.
+    """One worker a GPU for `-n auto` in a session with checkpoints; xdist's count otherwise.
 
-    xdist wants to know before the session begins, so this cannot stand with the rest of what the
-    main process does for its workers.
+    xdist calls this before the session begins, so it cannot be in `session.xdist.Controller`.
     """
     if not config.getoption("ckpt_checkpoint", None):
         return None
@@ -135,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, None]:
-    """Plan what will be asked before a worker says that it is ready; then look for checkpoints."""
+    """Make the plan before a worker reports that it is ready; then look for checkpoints."""
     bench = _session(session.config)
     if bench is None:
         return (yield)
@@ -165,7 +164,7 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run long stretches of sample items in one go, where nobody minds."""
+    """Run stretches of sample items inside one set of pytest's wrappers, where possible."""
     bench = _session(session.config)
     if bench is not None and bench.options.is_dry:
         return not session.testsfailed or None  # pytest shows what could not be collected
@@ -178,7 +177,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run sample items our way."""
+    """Run sample items by the plugin's own protocol."""
     from .session.item import SampleItem
 
     if not isinstance(item, SampleItem):
@@ -193,44 +192,44 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, Any]:
-    """Add the outcome to a sample item's report, whoever ran it.
+    """Add the outcome to a sample item's report, whichever protocol ran it.
 
-    Innermost: where pytest's core is left out it is this that makes the report, and the wrappers
-    of other plugins must find one, in whatever order the plugins were loaded.
+    Innermost: without pytest's core this makes the report, and the wrappers of other plugins must
+    find one, in whatever order the plugins were loaded.
     """
     report = yield
     from .session.item import SampleItem
 
     if isinstance(item, SampleItem):
-        from .session.item_report import dress, report_of
+        from .session.item_report import attach_outcome, report_of
 
         if report is None:
             return report_of(item, call)
-        dress(report, item, call)
+        attach_outcome(report, item, call)
     return report
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
-    """Say `missed` for a wrong answer and `error` for no answer."""
+    """Report `missed` for a wrong answer and `error` for no answer."""
     status = status_of(report)
     if report.outcome == "failed" and report.when == "call":
         if status == "missed":
-            return "missed", "m", _word("MISSED", yellow=True)
+            return "missed", "m", _label("MISSED", yellow=True)
         if status == "error":
-            return "error", "E", _word("ERROR", red=True)
+            return "error", "E", _label("ERROR", red=True)
     return None
 
 
-def _word(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
-    # pytest 8.2 would print a word and its colours in the short summary as they are.
+def _label(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
+    # pytest 8.2 would print the tuple itself in the short summary.
     coloured = hasattr(pytest.TestReport, "_get_verbose_word_with_markup")
     return (text, markup) if coloured else text
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
-    """Conclude the run and decide the exit status before anybody reports it."""
+    """Conclude the run and decide the exit status before it is reported."""
     bench = _session(session.config)
     if bench is not None:
         exitstatus = bench.finish(int(exitstatus))
@@ -246,23 +245,15 @@ def pytest_terminal_summary(
     """Show few of many errors with one cause, and the run's summary below pytest's."""
     from .session import terminal as screen
 
-    hidden = screen.hide_repeated_errors(terminalreporter)
-    result = yield
-    hidden.restore()
+    with screen.repeated_errors_hidden(terminalreporter):
+        result = yield
     bench = _session(config)
     if bench is not None and bench.options.is_dry:
         from .session import preview
 
         preview.show(terminalreporter, bench)
     elif bench is not None:
-        screen.show(
-            terminalreporter,
-            bench.result.summary,
-            bench.result.failure,
-            bench.run.folder,
-            conclusions=bench.result.conclusions,
-            reports=bench.result.reports,
-        )
+        screen.show(terminalreporter, bench.result, bench.run.folder)
     return result
 
 

@@ -2,7 +2,7 @@
 
 A module that implements some of them is found as any pytest plugin is (a conftest, `-p`, the entry
 points of `pytest11`), or by the entry-point group `ckptbench`, which serves the `ckptbench` command
-as well. All but the last two are called when something by their names is first looked up.
+as well. All but the last two are called when a name is first looked up among contributions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from .api.tasks import TaskSource
+    from .api.benchmark import TaskSource
     from .checkpoints.expand import CheckpointResolver
     from .checkpoints.kind import CheckpointKind
     from .config.options import Options
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .reports.write import ReportFormat
     from .results.summary import CheckpointResult
     from .scores.score import Reducer
-    from .session.context import RunContext
+    from .session.run import RunContext
 
 hookspec = pluggy.HookspecMarker("pytest")
 
@@ -30,8 +30,8 @@ hookspec = pluggy.HookspecMarker("pytest")
 def pytest_ckptbench_reducers() -> Mapping[str, type[Reducer]]:  # type: ignore[empty-body]
     """Contribute reducers, which fold the trials of a sample into metrics.
 
-    Called when a benchmark's reducer is written into the run's store by its name, and when one is
-    made again from there: by a worker, at the end of a session, or by a later command.
+    Called when a benchmark's reducer is written into the run's store by its name, and when it is
+    read from there: by a worker, at the end of a session, or by a later command.
 
     Returns:
         Frozen dataclasses by name, whose fields are JSON values.
@@ -51,7 +51,7 @@ def pytest_ckptbench_checkpoint_kinds() -> Sequence[CheckpointKind]:  # type: ig
     """Contribute kinds of checkpoints that `--checkpoint` takes.
 
     Called when patterns are matched, when a spec is resolved and, by `ckptbench watch`, when a
-    checkpoint is looked at. A plugin's kind is asked before those of the suite.
+    checkpoint is looked at. A plugin's kind is tried before those of the suite.
 
     Returns:
         Kinds; each says how it is recognised, when it is complete, and what loads it.
@@ -70,7 +70,7 @@ def pytest_ckptbench_checkpoint_kinds() -> Sequence[CheckpointKind]:  # type: ig
 def pytest_ckptbench_report_formats() -> Sequence[ReportFormat]:  # type: ignore[empty-body]
     """Contribute formats of reports, for `--report` and `ckptbench report --format`.
 
-    Called when the formats that were asked for are checked, and when they are written.
+    Called when the requested formats are checked, and when they are written.
 
     Returns:
         Formats; each has a function of the results, the conclusions and a folder that writes
@@ -90,7 +90,7 @@ def pytest_ckptbench_report_formats() -> Sequence[ReportFormat]:  # type: ignore
 
 @hookspec
 def pytest_ckptbench_result_readers() -> Sequence[ResultReader]:  # type: ignore[empty-body]
-    """Contribute readers of results that other tools wrote, for `ckptbench compare` and its like.
+    """Contribute readers of other tools' results, for `ckptbench compare` and other commands.
 
     Called when a path is read; the first reader that accepts it reads it, plugins' before the
     suite's.
@@ -130,10 +130,10 @@ def pytest_ckptbench_tasks() -> Sequence[TaskSource]:  # type: ignore[empty-body
 
 @hookspec(firstresult=True)
 def pytest_ckptbench_resolver(options: Options) -> CheckpointResolver | None:
-    """Say what `--checkpoint` means: which paths are checkpoints, and who can answer what.
+    """Resolve `--checkpoint`: which paths are checkpoints, and what each can answer.
 
     Called once a session, when checkpoints are first looked for. The suite's own is called last;
-    who contributes kinds of checkpoints needs no resolver.
+    a plugin that contributes kinds of checkpoints needs no resolver.
 
     Args:
         options: of the session.

@@ -1,12 +1,13 @@
-"""`@samples`: what makes a test function a benchmark."""
+"""`@samples`, which makes a test function a benchmark, and benchmarks by the names of tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from .._util.errors import CkptbenchError
+from .._util.extensions import contributions
 from ..scores.score import Reducer
 from .protocol import EvalProtocol
 from .requests import Sample
@@ -34,10 +35,10 @@ class Benchmark:
     Attributes:
         name: such as `real`; the part of its protocols' names before the slash.
         dataset: the samples, or a function of the options that loads them.
-        protocols: the ways they are asked; the first one's scores are gated.
-        on_request: further ways, asked only when `--protocol` names them.
+        protocols: how they are asked; the first one's scores are gated.
+        on_request: further protocols, used only when `--protocol` names them.
         score: folds the outcomes of a sample's trials.
-        limits_itself: whether the dataset has obeyed `--limit` already.
+        limits_itself: whether the dataset applies `--limit` itself.
         configured_as: the name that a configuration file has its settings under; empty when that
             is its own.
         settings: what else decides what is measured, by the names of `gate.identity`.
@@ -53,7 +54,7 @@ class Benchmark:
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
     def load(self, options: Options) -> Sequence[Sample] | None:
-        """The samples of a session, in the dataset's order; None when it is not to be asked."""
+        """The samples of a session, in the dataset's order; None when it is left out."""
         rows = self.dataset(options) if callable(self.dataset) else self.dataset
         return rows if rows is None or isinstance(rows, Sequence) else tuple(rows)
 
@@ -78,7 +79,7 @@ def samples(
         protocol: how they are asked; several are asked side by side, and the first is gated.
         score: how outcomes become scores, such as `top_k(1, 5)`.
         on_request: further protocols, asked only when `--protocol` names them.
-        limits_itself: whether `dataset` obeys `--limit`; otherwise its first samples are asked.
+        limits_itself: whether `dataset` applies `--limit`; otherwise its first samples are taken.
 
     Raises:
         CkptbenchError: no protocol, or protocols of different benchmarks.
@@ -132,3 +133,40 @@ def benchmarks_of(function: object, options: Options) -> Iterable[Benchmark]:
     """The benchmarks that a decorated function is."""
     found = getattr(function, ATTRIBUTE, None)
     return found.load(options) if isinstance(found, Family) else (found,)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSource:
+    """Where tasks come from.
+
+    Attributes:
+        name: of the source, such as `lm-eval`.
+        names: gives the names of all its tasks; called only when a name has to be checked.
+        benchmarks: makes a benchmark of each of its tasks that the options name. What a protocol
+            of theirs reads from a response has a mapping `values`, the value of each metric that
+            the benchmark's reducer, a `Named`, has a name for.
+    """
+
+    name: str
+    names: Callable[[Options], Iterable[str]]
+    benchmarks: Callable[[Options], Iterable[Benchmark]]
+
+
+def task_names(options: Options, *, but: str = "") -> frozenset[str]:
+    """Names of all tasks there are.
+
+    Args:
+        but: name of a source whose tasks are left out.
+    """
+    sources = (source for source in _task_sources() if source.name != but)
+    return frozenset(name for source in sources for name in source.names(options))
+
+
+def task_benchmarks(options: Options) -> Iterator[Benchmark]:
+    """The benchmarks of all tasks that a session's options name."""
+    for source in _task_sources():
+        yield from source.benchmarks(options)
+
+
+def _task_sources() -> Iterable[TaskSource]:
+    return contributions("pytest_ckptbench_tasks").values()

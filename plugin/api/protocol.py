@@ -1,10 +1,10 @@
-"""A protocol: how one benchmark is asked and read. Its name travels with every score."""
+"""The contracts of a benchmark's protocol and of an engine, which answers its requests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .requests import Request, Response, Sample
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What the session decided that a request depends on.
+    """The session's settings that a request depends on.
 
     Attributes:
         top: the largest K of the score: at least so many candidates are needed.
         trial: which of the trials of a sample this is, from 0.
         seed: seed of the session.
         temperature: of sampling; 0 is greedy.
-        top_p: share of the probability that is sampled from.
+        top_p: nucleus-sampling threshold.
         max_tokens: tokens of a generated answer at most.
     """
 
@@ -32,11 +32,6 @@ class RequestContext:
     temperature: float = 0.0
     top_p: float = 1.0
     max_tokens: int = 512
-
-
-def as_it_is(sample: Sample, response: Response) -> Response:
-    """The reading of most protocols: the engine's response is the benchmark's."""
-    return response
 
 
 def every_sample(sample: Sample) -> bool:
@@ -58,18 +53,18 @@ class EvalProtocol:
         execute: makes what the `sandbox` fixture judges of a sample, its response and the number
             of the trial; for benchmark functions that take `execution`.
         own_limits: limits of a program that the samples bring along, as settings of the result
-            (`exec_timeout_s`, `exec_memory_mb`); None where the session's hold.
+            (`exec_timeout_s`, `exec_memory_mb`); None where the session's apply.
         score: how its outcomes become scores, where that is not as the benchmark says.
         answer: the right answer's text as the model is scored on it, where responses hold its
             log probability: its bits per byte are then a metric beside the share.
-        revision: raised when requests or responses come to mean something else under the same
-            name. Stored responses of another revision are not reused, and a baseline that
+        revision: raised when the meaning of requests or responses changes under the same name.
+            Stored responses of another revision are not reused, and a baseline that
             records another one is not comparable.
     """
 
     name: str
     ask: Callable[[Sample, RequestContext], Request]
-    read: Callable[[Sample, Response], Response] = as_it_is
+    read: Callable[[Sample, Response], Response] = lambda sample, response: response
     covers: Callable[[Sample], bool] = every_sample
     execute: Callable[[Sample, Any, int], Any] | None = None
     own_limits: Callable[[Sample], Mapping[str, Scalar]] | None = None
@@ -93,3 +88,33 @@ class EvalProtocol:
     def variant(self) -> str:
         """The part of the name after the slash."""
         return self.name.partition("/")[2]
+
+
+class Engine(Protocol):
+    """Answers requests with one checkpoint. The value of the `engine` fixture.
+
+    `answer` is called from one background thread, one call at a time.
+
+    Attributes:
+        fingerprint: content hash of weights, config and tokenizer. Answers are stored under it,
+            so two checkpoints must never share one.
+        settings: what else decides an answer (sequence length, dtype), JSON scalars by name.
+            They travel with every score and are part of the key an answer is stored under.
+        notes: what a reader of the scores must know of the model; may be left out.
+        facts: what the checkpoint states of its training, JSON scalars by name, such as `epoch`
+            and `val_loss`; may be left out.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, str | int | float | bool | None]: ...
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """Yield `(index into requests, response)` as answers arrive, each index once.
+
+        A request that cannot be answered yields `Failed`; raising loses only what was not yet
+        yielded, and those samples become errors.
+        """
+        ...

@@ -1,45 +1,40 @@
-"""Patterns become the checkpoints they match: once, in the main process.
+"""Expands patterns into the checkpoints they match: once, in the main process.
 
-Nothing vanishes in silence: what a pattern matches and is no checkpoint, what comes before
-`--from-step`, and what is another name of a checkpoint at hand is told in a note.
+Nothing is dropped silently: matches that are no checkpoints, those before `--from-step`, and
+further names of one checkpoint are listed in notes.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
-from .errors import unmatched
+from .._util.names import natural_key
+from .._util.text import counted, listed
 from .found import Found, found_at, with_runs
 
 OPTION = "--checkpoint"
 DEFAULT_PATTERN = "checkpoint-*"
 _ADAPTER = "+adapter="
 _SHOWN = 5
-
-
-def _any_answer(spec: str, request: type) -> str:
-    return ""
-
-
-def _any_checkpoints(specs: Sequence[str]) -> None:
-    pass
+_ENTRIES_SHOWN = 8
+_FOLDERS_SEARCHED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointResolver:
-    """What whoever loads checkpoints knows of `--checkpoint`.
+    """Resolves what `--checkpoint` names; given by the plugin that loads checkpoints.
 
     Attributes:
         is_checkpoint: whether an existing path holds one.
-        place_of: the path that a spec with a name of its own stands for, such as the demo's; None
-            for any other.
+        place_of: the path that a reserved name stands for, such as the demo's; None for any other
+            spec.
         folder_of: the folder that the first part of a spec stands for; None likewise.
-        spelled: a spec with what other options say of it, such as a revision of the hub.
+        spelled: a spec completed by other options, such as a revision of the hub.
         why_not: why the checkpoint of a spec cannot answer a kind of request, such as `FillMask`;
             empty when it can, or when that is not known.
         check: raises a `CkptbenchError` for the first of a session's specs that is no checkpoint,
@@ -50,8 +45,8 @@ class CheckpointResolver:
     place_of: Callable[[str], Path | None]
     folder_of: Callable[[str], Path | None]
     spelled: Callable[[str], str] = str
-    why_not: Callable[[str, type], str] = _any_answer
-    check: Callable[[Sequence[str]], None] = _any_checkpoints
+    why_not: Callable[[str, type], str] = lambda spec, request: ""
+    check: Callable[[Sequence[str]], None] = lambda specs: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +63,7 @@ class Expansion:
 
 
 def is_pattern(spec: str) -> bool:
-    """Whether a spec has to be matched. A path that exists is meant as it stands."""
+    """Whether a spec has to be matched. An existing path is no pattern."""
     return glob.has_magic(spec) and "://" not in spec and not Path(spec).expanduser().exists()
 
 
@@ -82,7 +77,7 @@ def expand(
     """The checkpoints that the specs mean, each once.
 
     A spec is a path, a quoted pattern, or a run's folder in which `pattern` is matched. One that
-    is neither a pattern nor a path is kept as it is: whoever loads it knows what it means.
+    is neither a pattern nor a path is kept as it is, for the plugin that loads it.
 
     Args:
         pattern: what to match inside of folders; empty leaves a folder as it is, except that
@@ -110,31 +105,27 @@ class _Sweep:
         self.notes: list[str] = []
 
     def of(self, spec: str) -> list[Found]:
-        """The checkpoints of one option; of `BASE+adapter=PLACE`, the place is what is matched."""
-        base, adapter, place = spec.partition(_ADAPTER)
+        """The checkpoints of one option; of `BASE+adapter=DIR`, the folder is matched."""
+        base, adapter, path = spec.partition(_ADAPTER)
         if adapter:
-            return [replace(each, spec=f"{base}{adapter}{each.spec}") for each in self.of(place)]
+            return [replace(each, spec=f"{base}{adapter}{each.spec}") for each in self.of(path)]
         folder = self._run_folder(spec)
         if folder is not None:
             inner = self._pattern or DEFAULT_PATTERN
             return self._matches(f"{spec.rstrip('/')}/{inner}", glob.escape(str(folder)), inner)
         if is_pattern(spec):
             return self._matches(spec, *self._rooted(spec))
-        path = self._known.place_of(spec) or _absolute(spec)
-        return [found_at(spec, path) if path.exists() else Found(spec)]
+        found = self._known.place_of(spec) or _absolute(spec)
+        return [found_at(spec, found) if found.exists() else Found(spec)]
 
     def check_used(self, specs: Sequence[str]) -> None:
         """Refuse options that chose among nothing."""
-        given = [
-            n
-            for n, v in (("--checkpoint-pattern", self._pattern), ("--from-step", self._from_step))
-            if v
-        ]
-        if given and not self._chose:
-            told = f"--checkpoint is {', '.join(specs)}" if specs else "no --checkpoint was given"
+        option = "--checkpoint-pattern" if self._pattern else "--from-step"
+        if (self._pattern or self._from_step) and not self._chose:
+            given = f"--checkpoint is {', '.join(specs)}" if specs else "no --checkpoint was given"
             raise CkptbenchError(
-                f"there is nothing to choose from: {told}",
-                where=given[0],
+                f"there is nothing to choose from: {given}",
+                where=option,
                 remedy="give a run's folder, or a quoted pattern such as 'runs/x/checkpoint-*'",
             )
 
@@ -143,14 +134,12 @@ class _Sweep:
         kept: dict[str, Found] = {}
         for each in found:
             base, adapter, _ = each.spec.partition(_ADAPTER)
-            place = os.path.realpath(each.path) if each.path else each.spec
-            key = f"{base}{adapter}{place}" if adapter else place
+            path = os.path.realpath(each.path) if each.path else each.spec
+            key = f"{base}{adapter}{path}" if adapter else path
             first = kept.setdefault(key, each)
             if first.spec != each.spec:
                 self.notes.append(f"{each.spec} is {first.spec}: it is asked once")
-        for each in kept.values():
-            if each.fault:
-                self.notes.append(each.fault)
+        self.notes += [each.fault for each in kept.values() if each.fault]
         return list(kept.values())
 
     def _run_folder(self, spec: str) -> Path | None:
@@ -170,32 +159,26 @@ class _Sweep:
             return glob.escape(str(folder)), rest
         return "", os.path.expanduser(spec)
 
-    def _matches(self, said: str, root: str, pattern: str) -> list[Found]:
-        """What a pattern matches below a root, in order; `said` is how the user would write it."""
+    def _matches(self, spec: str, root: str, pattern: str) -> list[Found]:
+        """What a pattern matches below a root, in order; `spec` is how the user would write it."""
         self._chose = True
         whole = os.path.join(root, pattern)
         paths = [Path(os.path.abspath(path)) for path in glob.glob(whole, recursive=True)]
         if not paths:
-            raise unmatched(said, whole)
+            raise unmatched(spec, whole)
         recognised = [path for path in paths if self._known.is_checkpoint(path)]
         # Where none is of a kind known here, a conftest's own fixture may know them; if ours is
         # to load them, each is refused by name.
-        taken = recognised or paths
-        self._tell_others(said, [path for path in paths if path not in set(taken)])
-        prefix = (
-            said.partition("/")[0] if root and self._known.folder_of(said.partition("/")[0]) else ""
-        )
-        found = [found_at(_spec(path, prefix, root), path) for path in taken]
-        return self._late_enough(said, sorted(found, key=Found.order))
-
-    def _tell_others(self, said: str, others: Sequence[Path]) -> None:
-        if others:
+        checkpoints = recognised or paths
+        if others := [path for path in paths if path not in set(checkpoints)]:
             names = sorted(f"{path.parent.name}/{path.name}" for path in others)
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            listed = ", ".join(names[:_SHOWN]) + more
-            self.notes.append(f"{said} also matches what is no checkpoint: {listed}")
+            self.notes.append(f"{spec} also matches what is no checkpoint: {listed(names, _SHOWN)}")
+        first = spec.partition("/")[0]
+        prefix = first if root and self._known.folder_of(first) else ""
+        found = [found_at(_spec(path, prefix, root), path) for path in checkpoints]
+        return self._from_step_on(spec, sorted(found, key=Found.order))
 
-    def _late_enough(self, said: str, found: list[Found]) -> list[Found]:
+    def _from_step_on(self, spec: str, found: list[Found]) -> list[Found]:
         start = self._from_step
         if start is None:
             return found
@@ -204,17 +187,16 @@ class _Sweep:
         if not kept:
             last = max(each.step or 0 for each in found)
             raise CkptbenchError(
-                f"{said} matches {len(found)} checkpoints, all of earlier steps up to {last}",
+                f"{spec} matches {len(found)} checkpoints, all of earlier steps up to {last}",
                 where="--from-step",
                 remedy=f"give a step of at most {last}",
             )
         if len(kept) < len(found):
-            count = len(found) - len(kept)
-            noun = "checkpoint" if count == 1 else "checkpoints"
-            self.notes.append(f"{said}: {count} {noun} before step {start} left out (--from-step)")
+            left_out = counted(len(found) - len(kept), "checkpoint")
+            self.notes.append(f"{spec}: {left_out} before step {start} left out (--from-step)")
         if unknown:
             names = ", ".join(each.path.name for each in unknown[:_SHOWN] if each.path)
-            self.notes.append(f"{said}: kept whatever --from-step, as no step is stated: {names}")
+            self.notes.append(f"{spec}: kept despite --from-step, as the step is unknown: {names}")
         return kept
 
 
@@ -223,9 +205,88 @@ def _absolute(spec: str) -> Path:
 
 
 def _spec(path: Path, prefix: str, root: str) -> str:
-    """How a match would be given alone: relative to where the user stands, if it lies below."""
+    """How a match would be given alone: relative to the current folder, if it is inside."""
     if prefix:
         base = Path(glob.glob(root)[0]) if glob.has_magic(root) else Path(root)
         return f"{prefix}/{os.path.relpath(path, base)}"
     below = os.path.relpath(path)
     return str(path) if below.startswith("..") else below
+
+
+def unmatched(spec: str, pattern: str) -> CkptbenchError:
+    """The error that lists the folder in which the first part that matches nothing was looked for.
+
+    Args:
+        spec: the pattern as the user would write it.
+        pattern: the same as it was matched.
+    """
+    folders, part = _last_that_match(pattern)
+    if not folders:
+        return CkptbenchError(f"{spec} matches nothing", where=OPTION)
+    folders = sorted(folders, key=lambda path: natural_key(str(path)))[:_FOLDERS_SEARCHED]
+    wanted = "".join(c for c in part if c not in "*?[]")
+    near_in = {path: _near(wanted, _entries(path)) for path in folders}
+    # The first of several folders, unless another one holds a similar name.
+    folder = next((path for path in folders if near_in[path]), folders[0])
+    entries, near = _entries(folder), near_in[folder]
+    holds = f"holds {listed(entries, _ENTRIES_SHOWN)}" if entries else "is empty"
+    remedy = f"{folder} {holds}"
+    if near:
+        remedy += f"; nearest: {', '.join(near)}"
+    others = f" ({len(folders)} folders were looked into)" if len(folders) > 1 else ""
+    return CkptbenchError(
+        f"{spec} matches nothing: there is no {part!r}{others}", where=OPTION, remedy=remedy
+    )
+
+
+def _entries(folder: Path) -> list[str]:
+    try:
+        return sorted((entry.name for entry in folder.iterdir()), key=natural_key)
+    except OSError:
+        return []
+
+
+def _near(wanted: str, entries: list[str]) -> list[str]:
+    import difflib
+
+    found = difflib.get_close_matches(wanted, entries, n=3, cutoff=0.5)
+    return sorted(found, key=natural_key)
+
+
+def _last_that_match(pattern: str) -> tuple[list[Path], str]:
+    """The folders that the longest matching beginning of a pattern matches, and the next part."""
+    path = Path(pattern)
+    parts = [path.anchor, *path.parts[1:]] if path.anchor else [os.curdir, *path.parts]
+    folders = [Path(parts[0])]
+    for index, part in enumerate(parts[1:], start=1):
+        matched = glob.glob(os.path.join(*parts[: index + 1]), recursive=True)
+        inside = [Path(match) for match in matched if Path(match).is_dir()]
+        if not inside:
+            return [Path(os.path.abspath(folder)) for folder in folders], part
+        folders = inside
+    return [], ""
+
+
+def refuse_unquoted(
+    arguments: Iterable[str], found: Sequence[Found], is_checkpoint: Callable[[Path], bool]
+) -> None:
+    """Refuse checkpoints among pytest's own arguments that are in the folder of a given one.
+
+    Of a pattern without quotes, pytest takes all matches but the first for tests.
+
+    Args:
+        arguments: files, folders and node ids that pytest was given.
+
+    Raises:
+        CkptbenchError: naming the first, and how to quote.
+    """
+    folders = {each.path.parent for each in found if each.path is not None}
+    for argument in arguments:
+        path = Path(os.path.abspath(argument.partition("::")[0]))
+        if path.parent in folders and is_checkpoint(path):
+            raise CkptbenchError(
+                f"{argument} is a checkpoint, and was given to pytest as a folder of tests",
+                where=OPTION,
+                remedy="quote the pattern, so that the shell leaves it alone: "
+                "--checkpoint 'runs/x/checkpoint-*'",
+            )

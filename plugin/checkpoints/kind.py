@@ -24,7 +24,7 @@ class Checkpoint:
 
     Attributes:
         spec: what was given as `--checkpoint`.
-        path: the folder or file, absolute; `Path()` for what is on no disk of this machine.
+        path: the folder or file, absolute; `Path()` for what is not on this machine's disk.
         kind: what it is, and what loads it.
     """
 
@@ -43,7 +43,7 @@ class Checkpoint:
 
 
 def _drop(note: str) -> None:
-    """Outside of a session nobody reads notes."""
+    """Drop a note: outside of a session nobody reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class LoadOptions:
     Attributes:
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         dtype: `auto` (bf16 on a GPU, fp32 on a CPU), `bf16`, `fp16` or `fp32`.
-        seq_len: tokens of a model input at most, or `auto`: what the checkpoint says of itself.
+        seq_len: tokens of a model input at most, or `auto`: as the checkpoint states.
         tokenizer: the folder of the tokenizer, where it is not the checkpoint's own.
         attention: transformers' name of the implementation; empty lets it choose.
-        base: for a kind that has a `base`: the loaded checkpoint that this one is put on.
+        base: for a kind that has a `base`: the loaded base checkpoint.
         session: all options of the session; None outside of one.
         add_note: takes a sentence for the readers of the scores.
     """
@@ -96,7 +96,7 @@ class CheckpointKind:
         missing: what a path still lacks to be complete, as one clause, judged by its files alone;
             empty when it is complete. `ckptbench watch` waits for that.
         path_of: the path of a spec that is none itself, such as an address; None for any other.
-        base: spec of the checkpoint that this one is put on; that is loaded once for several.
+        base: spec of the base checkpoint of an adapter; it is loaded once for several.
     """
 
     name: str
@@ -117,15 +117,15 @@ def checkpoint_kinds() -> tuple[CheckpointKind, ...]:
 def kind_at(path: Path) -> CheckpointKind | None:
     """The kind of what an existing path holds; None for what is no checkpoint.
 
-    A plugin's kind may be a special case of one of the suite's, so it is asked first.
+    A plugin's kind may be a special case of one of the suite's, so it is tried first.
     """
     return next((kind for kind in reversed(checkpoint_kinds()) if kind.matches(path)), None)
 
 
-def lacking(checkpoint: Path) -> str:
+def why_incomplete(checkpoint: Path) -> str:
     """What a checkpoint still lacks, as one clause; empty when it is complete.
 
-    A file that disappears while it is looked at is a lack like any other.
+    A file that disappears meanwhile counts as missing.
     """
     try:
         kind = kind_at(checkpoint)

@@ -1,4 +1,4 @@
-"""How commands and their options are declared, and how notes are printed."""
+"""Declares commands and their options, and prints notes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_command(
 
 
 def add_options(command: argparse.ArgumentParser, *names: str) -> None:
-    """Add options that the plugin has too, as it has them."""
+    """Add options of the plugin, as it declares them."""
     for name in names:
         add_option(command, name)
 
@@ -52,12 +52,7 @@ def add_options(command: argparse.ArgumentParser, *names: str) -> None:
 def add_option(
     command: argparse.ArgumentParser, name: str, *, help: str = "", **attributes: Any
 ) -> None:
-    """Add an option that the plugin has too.
-
-    Args:
-        help: where it is another than the plugin's.
-        attributes: what else is another.
-    """
+    """Add an option of the plugin; `help` and `attributes` replace those it declares."""
     from ..config.options import OPTIONS
 
     option = next(each for each in OPTIONS if each.name == name)
@@ -65,7 +60,7 @@ def add_option(
     if option.parse is None:
         command.add_argument(f"--{name}", action="store_true", help=text)
         return
-    # argparse parses a default that is a text, and an empty one is no value.
+    # argparse would parse an empty default, which is no value.
     default = None if option.default == "" else option.default
     of_plugin = {"type": option.parse, "default": default, "metavar": option.metavar}
     command.add_argument(f"--{name}", **{**of_plugin, "help": text, **attributes})
@@ -85,10 +80,10 @@ def counts(text: str) -> dict[str, int]:
 
 
 def tell(line: str) -> None:
-    """Print something that is not the result itself."""
+    """Print a line beside the result: on stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
 def notes_of(results: Iterable[Result]) -> list[str]:
-    """What the reader must know of several results, each once."""
+    """The notes of several results, each once."""
     return list(dict.fromkeys(note for result in results for note in result.notes))

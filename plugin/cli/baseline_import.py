@@ -1,4 +1,4 @@
-"""`ckptbench baseline import`: a baseline file from results of any origin."""
+"""`ckptbench baseline import`: a baseline file from results of any tool."""
 
 from __future__ import annotations
 
@@ -46,11 +46,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Import.
-
-    Returns:
-        0.
-    """
+    """Write the baseline file; the exit status is 0."""
     from .._util.atomic import atomic_write_text
     from ..readers.baseline import load
     from ..readers.baseline_measurement import baseline_text

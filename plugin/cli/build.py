@@ -65,15 +65,10 @@ def register(commands: Commands) -> None:
     )
     real_k.add_argument("--name", metavar="N", help="prefix of all ids (default: OUT's name)")
     real_k.add_argument(
-        "--licence",
-        metavar="L",
-        default="unknown",
-        help="licence of the texts, for the header",
+        "--licence", metavar="L", default="unknown", help="licence of the texts, for the header"
     )
     real_k.add_argument(
-        "--source",
-        metavar="S",
-        help="source of the texts, for the header (default FILE's name)",
+        "--source", metavar="S", help="source of the texts, for the header (default FILE's name)"
     )
     real_k.add_argument(
         "--limit-texts", type=positive_int, metavar="N", help="read only the first N texts"
@@ -119,7 +114,7 @@ def _real_k(arguments: argparse.Namespace) -> int:
     tell(f"{built.counts}")
     if built.counts.sparse:
         tell(
-            "note: hardly any text holds a noun that returns, as in headlines and single "
+            "note: hardly any text has a noun that recurs, as in headlines and single "
             "sentences; Real@K is meant for running text"
         )
     tell(f"wrote {output} in {time.monotonic() - started:.1f} s")
@@ -127,7 +122,7 @@ def _real_k(arguments: argparse.Namespace) -> int:
 
 
 def _corpus(arguments: argparse.Namespace) -> tuple[str, Iterator[str]]:
-    """What the header names as the source, and the texts."""
+    """The source for the header, and the texts."""
     from ckptbench.fixtures.datasets.io import rows
     from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_texts
 

@@ -1,4 +1,4 @@
-"""`ckptbench compare`: two results of any origin, task by task."""
+"""`ckptbench compare`: two results from any tool, task by task."""
 
 from __future__ import annotations
 
@@ -51,11 +51,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare.
-
-    Returns:
-        1 when the gate fails, else 0.
-    """
+    """Compare; the exit status is 1 when the gate fails, else 0."""
     from ..analysis.side_by_side import side_by_side
     from ..gate.identity import check_allowed
     from ..gate.scope import Scope
@@ -81,8 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.alpha, arguments.must_see)
     made = [side_by_side(before, after, rules=rules, scope=scope) for before, after in pairs]
     for compared in made:
-        print("\n".join(compared_lines(compared)))
-        print()
+        print("\n".join(compared_lines(compared)), end="\n\n")
     notes = [*notes_of((left, right)), *(note for each in made for note in each.notes)]
     for note in notes:
         print(f"note: {note}")
@@ -97,11 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _pairs(
     left: Result, right: Result, name_a: str | None, name_b: str | None
 ) -> list[tuple[Measurement, Measurement]]:
-    """Which checkpoint is compared with which.
-
-    Raises:
-        CkptbenchError: several are possible, or none; lists the names.
-    """
+    """The pairs of checkpoints to compare."""
     before = _chosen(left, name_a, "--checkpoint-a")
     after = _chosen(right, name_b, "--checkpoint-b")
     if len(before) == len(after) == 1:
@@ -125,13 +116,10 @@ def _pairs(
 def _chosen(result: Result, name: str | None, option: str) -> list[Measurement]:
     if name is None:
         return list(result.measurements)
-    labelled = [(m, (m.name, f"{m.run}/{m.name}")) for m in result.measurements]
-    found = [measurement for measurement, names in labelled if name in names]
+    found = [m for m in result.measurements if name in (m.name, f"{m.run}/{m.name}")]
     if len(found) == 1:
         return found
-    names = [m.name for m in result.measurements]
-    if found:
-        names = [f"{m.run}/{m.name}" for m in found]
+    names = [f"{m.run}/{m.name}" for m in found] or [m.name for m in result.measurements]
     raise CkptbenchError(
         f"{result.path} holds {'several' if found else 'no'} {name}"
         f"{'' if found else nearest(name, names)}",

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections import Counter, defaultdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge a file.
-
-    Returns:
-        0; 1 when the sandbox failed for a program, which then has no verdict.
-    """
+    """Judge a file; the exit status is 1 when the sandbox failed for a program."""
     from ckptbench.fixtures.datasets.code import completions_file
     from ckptbench.fixtures.datasets.code.protocols import IMPORTS, task_of
     from ckptbench.fixtures.sandbox import Sandbox
@@ -117,7 +114,14 @@ def run(arguments: argparse.Namespace) -> int:
     ) as box:
         print(box.describe())
         for name, verdict in box.judge(tasks):
-            rows.append(_row(by_id[name], verdict))
+            row = {
+                "task_id": by_id[name].sample.id,
+                "trial": by_id[name].trial,
+                "verdict": verdict.status,
+                "reason": verdict.reason,
+                "seconds": round(verdict.wall_s, 4),
+            }
+            rows.append(row)
     rows.sort(key=lambda row: (row["task_id"], row["trial"]))
     if arguments.output:
         from .._util.atomic import atomic_write_text
@@ -125,8 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
         atomic_write_text(arguments.output, "".join(f"{json.dumps(row)}\n" for row in rows))
     hints = [] if protocol else _hints(completions_file.unfit(completions.answers), arguments, rows)
     _print_scores(rows, arguments.k, completions.unanswered, hints)
-    note = missing_packages_note(row["reason"] for row in rows if row["verdict"] != "pass")
-    if note:
+    if note := missing_packages_note(r["reason"] for r in rows if r["verdict"] != "pass"):
         print(f"note: {note}")
     broken = sum(row["verdict"] == "error" for row in rows)
     if broken:
@@ -134,53 +137,33 @@ def run(arguments: argparse.Namespace) -> int:
     return int(broken > 0)
 
 
-def _row(answer: Any, verdict: Any) -> dict[str, Any]:
-    """A line of the output."""
-    return {
-        "task_id": answer.sample.id,
-        "trial": answer.trial,
-        "verdict": verdict.status,
-        "reason": verdict.reason,
-        "seconds": round(verdict.wall_s, 4),
-    }
-
-
 def _problems(arguments: argparse.Namespace) -> Any:
     """The problems that the completions answer."""
-    from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
-
     dataset, data = arguments.dataset, arguments.data
     if data is not None and data.is_dir():
         from ..config.data_folder import find_data
 
         data = find_data(data, [dataset])[dataset]
-    if dataset == "humaneval":
-        return humaneval.load(data)
-    if data is None:
+    if data is None and dataset != "humaneval":
         name = {"mbpp": "MBPP", "codecontests": "CodeContests"}[dataset]
         raise CkptbenchError(
             f"{name} comes with no package", where="--data", remedy="give its file"
         )
-    return mbpp.load(data) if dataset == "mbpp" else codecontests.load(data, tests=arguments.tests)
+    tests = {"tests": arguments.tests} if dataset == "codecontests" else {}
+    return _module_of(dataset).load(data, **tests)
 
 
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol that extracts programs from answers; None without one."""
-    from ckptbench.fixtures.datasets.code import (
-        codecontests,
-        humaneval,
-        mbpp,
-    )
     from ckptbench.fixtures.datasets.code.protocols import find
 
     if not arguments.protocol:
         return None
-    protocols = {
-        "humaneval": humaneval.CODE_PROTOCOLS,
-        "mbpp": mbpp.CODE_PROTOCOLS,
-        "codecontests": codecontests.CODE_PROTOCOLS,
-    }
-    return find(arguments.protocol, protocols[arguments.dataset])
+    return find(arguments.protocol, _module_of(arguments.dataset).CODE_PROTOCOLS)
+
+
+def _module_of(dataset: str) -> Any:
+    return import_module(f"ckptbench.fixtures.datasets.code.{dataset}")
 
 
 def _hints(unfit: Any, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> list[str]:
@@ -189,12 +172,12 @@ def _hints(unfit: Any, arguments: argparse.Namespace, rows: list[dict[str, Any]]
     if unfit.markdown:
         hints.append(
             f"{unfit.markdown:,} of {len(rows):,} answers are Markdown with code between fences, "
-            f"judged as they stand: --protocol {_EXTRACTS[arguments.dataset]} takes the code out"
+            f"judged as they are: --protocol {_EXTRACTS[arguments.dataset]} extracts the code"
         )
     if unfit.bodies:
         hints.append(
             f"{unfit.bodies:,} of {len(rows):,} solutions are bodies without their function, "
-            f"judged as they stand: --protocol {_CONTINUES} puts them behind the prompt"
+            f"judged as they are: --protocol {_CONTINUES} puts them after the prompt"
         )
     return hints
 
@@ -208,9 +191,9 @@ def _print_scores(
     for row in rows:
         trials[row["task_id"]].append(row["verdict"] == "pass")
     verdicts = Counter(row["verdict"] for row in rows)
-    counted = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
+    shown = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
     sizes = [len(passed) for passed in trials.values()]
-    print(f"{len(rows):,} programs for {len(trials):,} problems: {counted}")
+    print(f"{len(rows):,} programs for {len(trials):,} problems: {shown}")
     print(f"trials a problem: {min(sizes)}" + (f" to {max(sizes)}" * (min(sizes) < max(sizes))))
     if unanswered:
         print(f"{len(unanswered):,} problems have no answer and are left out: {unanswered[0]} ...")

@@ -40,11 +40,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Merge.
-
-    Returns:
-        The exit status of the merged run: 1 when it is incomplete, or fails the gate.
-    """
+    """Merge; the exit status is that of the merged run: 1 when incomplete or failing its gate."""
     from .._util.text import counted
     from ..readers.baseline import load
     from ..reports.terminal import terminal_lines

@@ -1,4 +1,4 @@
-"""`ckptbench mlflow`: send a run that is on disk to an MLflow server, or send it again."""
+"""`ckptbench mlflow`: send a run on disk to an MLflow server, or send it again."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send a run.
-
-    Returns:
-        0; what cannot be sent is an error.
-    """
+    """Send a run; the exit status is 0, as a failure to send it is an error."""
     from ..tracking.mlflow import track
 
     if arguments.uri is None and not os.environ.get(VARIABLE):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
-from ..config.parsers import number, percentage_points, positive_int, probability
+from .._util.text import counted
+from ..config.parsers import percentage, percentage_points, positive_int, probability
 from .arguments import Commands, add_command, add_options
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def register(commands: Commands) -> None:
     add_options(plan, "alpha")
     plan.add_argument(
         "--tolerance",
-        type=_tolerance,
+        type=percentage("percentage points from 0 to 100"),
         default=0.01,
         metavar="PP",
         help="drop in percentage points that never fails (default 1)",
@@ -80,7 +81,7 @@ def register(commands: Commands) -> None:
 
 
 def _add_assumptions(plan: argparse.ArgumentParser) -> None:
-    """What is assumed where the baseline does not say it."""
+    """What is assumed where the baseline does not give it."""
     plan.add_argument(
         "--flips",
         type=_percentages,
@@ -104,11 +105,7 @@ def _add_assumptions(plan: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan.
-
-    Returns:
-        0.
-    """
+    """Print the plan; the exit status is 0."""
     from ..gate.planning import Target
     from ..reports.planned import points
 
@@ -130,8 +127,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = list(_planned(arguments, target, *results))
     print(
         f"to find a true drop of {points(target.drop)} in {target.power:.0%} of comparisons: "
-        f"tolerance {points(target.tolerance)}, alpha {arguments.alpha:g} over {tests:,} "
-        f"test{'s' * (tests != 1)}"
+        f"tolerance {points(target.tolerance)}, alpha {arguments.alpha:g} over "
+        f"{counted(tests, 'test')}"
     )
     for planned in found:
         print()
@@ -218,14 +215,6 @@ def _check_plot(path: Path) -> None:
     check_matplotlib("--plot")
 
 
-def _tolerance(text: str) -> float:
-    """Percentage points from 0, as a fraction."""
-    return number(text, "percentage points from 0 to 100", lambda points: 0 <= points <= 100) / 100
-
-
 def _percentages(text: str) -> tuple[float, ...]:
     """`3,6,12` as fractions."""
-    what = "percentages such as 3,6,12"
-    return tuple(
-        number(part, what, lambda share: 0 <= share <= 100) / 100 for part in text.split(",")
-    )
+    return tuple(map(percentage("percentages such as 3,6,12"), text.split(",")))

@@ -79,11 +79,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Report.
-
-    Returns:
-        0: a report judges nothing.
-    """
+    """Print and write the report; the exit status is 0."""
     from ..analysis.conclude import conclude
     from ..readers.detect import read_all
     from ..reports.terminal_sweep import curve_lines

@@ -7,9 +7,9 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from .._util.errors import CkptbenchError
 from ..config.parsers import number
@@ -18,9 +18,11 @@ from ..watch.scan import PATTERNS
 from .arguments import Commands, add_command, add_option, add_options
 
 _DEFAULT_ARGUMENTS = ("--pyargs", "ckptbench.benchmarks")
-# Options of the plugin that are the watch's own to give.
+# Options of the plugin that the watch sets itself.
 _OURS = ("checkpoint", "run-id", "results-dir", "report", "mlflow")
 _PYTEST = "--pytest-argument"
+_seconds = number("seconds, such as 30", lambda found: 0 <= found < float("inf"))
+_print = partial(print, flush=True)
 _EXAMPLES = """\
   ckptbench watch runs/x --report html -- benchmarks --limit=200
   ckptbench watch runs/x --once --order newest-first -- benchmarks -k real
@@ -94,16 +96,12 @@ def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
     given = list(argv)
     if given[:1] != ["watch"] or "--" not in given:
         return given
-    place = given.index("--")
-    return given[:place] + [f"{_PYTEST}={argument}" for argument in given[place + 1 :]]
+    end = given.index("--")
+    return given[:end] + [f"{_PYTEST}={argument}" for argument in given[end + 1 :]]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Watch.
-
-    Returns:
-        See the epilog.
-    """
+    """Watch; see the epilog for the exit status."""
     from ..reports.write import check_formats
     from ..watch.watcher import Watcher, WatchSettings
 
@@ -136,11 +134,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     stop = threading.Event()
     with _signals(stop) as received:
-        watcher = Watcher(settings, stop, _say)
+        watcher = Watcher(settings, stop, _print)
         absent = "" if folder.is_dir() else " (which is not there yet)"
-        _say(f"watching {folder}{absent}, results in {arguments.results_dir / name}")
+        _print(f"watching {folder}{absent}, results in {arguments.results_dir / name}")
         status = 1
-        with suppress(KeyboardInterrupt):  # a second signal: what is written already is whole
+        with suppress(KeyboardInterrupt):  # a second signal: files written already are complete
             status = watcher.run()
     return 128 + received[0] if received else status
 
@@ -149,11 +147,9 @@ def _check(arguments: Sequence[str]) -> None:
     for argument in arguments:
         option = argument.partition("=")[0].removeprefix("--").removeprefix("ckpt-")
         if argument.startswith("--") and option in _OURS:
-            remedy = (
-                "the watch names the checkpoints itself"
-                if option == "checkpoint"
-                else f"give --{option} to the watch, before --"
-            )
+            remedy = f"give --{option} to the watch, before --"
+            if option == "checkpoint":
+                remedy = "the watch names the checkpoints itself"
             raise CkptbenchError(f"{argument} after --", where="watch", remedy=remedy)
 
 
@@ -161,7 +157,6 @@ def _check(arguments: Sequence[str]) -> None:
 def _signals(stop: threading.Event) -> Iterator[list[int]]:
     """The first SIGINT or SIGTERM requests an orderly end, a second one ends at once."""
     received: list[int] = []
-    before: dict[signal.Signals, Any] = {}
 
     def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)
@@ -169,18 +164,9 @@ def _signals(stop: threading.Event) -> Iterator[list[int]]:
         if len(received) > 1:
             raise KeyboardInterrupt
 
-    for each in (signal.SIGINT, signal.SIGTERM):
-        before[each] = signal.signal(each, handle)
+    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
-
-
-def _seconds(text: str) -> float:
-    return number(text, "seconds, such as 30", lambda found: 0 <= found < float("inf"))

@@ -31,8 +31,8 @@ class _Unread:
 
 
 def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    # pytest reads the command line before it knows the conftests. One of them may own the short
-    # name and take other values for it, so nothing may be refused before they are loaded.
+    # pytest parses the command line before it loads conftests. One of them may own the short name
+    # with other values, so nothing may be refused before that.
     def read_if_possible(text: str) -> Any:
         try:
             return parse(text)
@@ -66,7 +66,7 @@ def _declare(parser: pytest.Parser, group: Any, option: Option) -> None:
 
 
 def hint_at_typos(parser: pytest.Parser, arguments: Sequence[str]) -> None:
-    """Let pytest's message about an unknown option name ours that is spelled nearly so."""
+    """Add to pytest's message about an unknown option the nearest one of ours."""
     ours = [name for o in OPTIONS for name in (o.name, f"ckpt-{o.name}")]
     given = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
     unknown = sorted(given - names_of(parser) - {f"--{name}" for name in ours})
@@ -136,7 +136,7 @@ def _from_ini(config: pytest.Config, option: Option) -> list[Any]:
 
 
 def _joined(option: Option, found: Sequence[Any]) -> Any:
-    """One value of those that were given for an option."""
+    """The value of an option of those that were given."""
     if option.many == "append":
         return tuple(found)
     if option.many == "extend":
@@ -147,7 +147,7 @@ def _joined(option: Option, found: Sequence[Any]) -> Any:
 
 
 def _check(values: Mapping[str, Any]) -> None:
-    """Refuse options that need another one, and settings that there are not."""
+    """Refuse options that need another one, and unknown settings."""
     if values["update_baseline"] and values["baseline"] is None:
         raise CkptbenchError(
             "--update-baseline needs the file to write", remedy="add --baseline=FILE"
@@ -163,7 +163,7 @@ def _check(values: Mapping[str, Any]) -> None:
 
 
 def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
-    """Take the files in `--data-dir` for the datasets that no option names a file of."""
+    """Use the files in `--data-dir` for the datasets that no option gives a file for."""
     from .data_folder import NAMES, find_data
 
     wanted = [name for name in NAMES if values[f"{name}_data"] is None]
@@ -174,11 +174,7 @@ def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
 
 
 def _refuse_idle(sources: Mapping[str, str]) -> None:
-    """Refuse options of lm-eval's tasks on a command line that names none.
-
-    Raises:
-        CkptbenchError: the other benchmarks would run as if the option were not there.
-    """
+    """Refuse options of lm-eval's tasks, which other benchmarks ignore, if no task is named."""
     # --num-fewshot is left alone: it has no effect on other benchmarks, so it changes no prompt.
     for name in OF_LM_EVAL:
         if name != "num_fewshot" and sources.get(name) == COMMAND_LINE:

@@ -1,7 +1,7 @@
-"""Which file in a folder of datasets is which benchmark's.
+"""Finds each benchmark's file in a folder of datasets.
 
 A dataset is a folder or a file with its name, in upper or lower case. In a folder, the split `test`
-is taken; `test_eval`, which is the same problems with their tests, comes before it.
+is taken; `test_eval`, which is the same problems with their tests, is preferred to it.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _split_in(folder: Path, names: tuple[str, ...], benchmark: str) -> Path | No
         fitting = [file for file in files if _plain(_stem(file)) == stem]
         if fitting:
             return _one(fitting, benchmark)
-    others = [file for file in files if _plain(_stem(file)) not in ("schema", "metadata")]
-    return _one([f for f in others if not _plain(_stem(f)).endswith("_metadata")], benchmark)
+    not_data = re.compile(r"schema|(.*_)?metadata")
+    return _one([file for file in files if not not_data.fullmatch(_plain(_stem(file)))], benchmark)
 
 
 def _one(files: list[Path], benchmark: str) -> Path | None:
@@ -96,7 +96,7 @@ def _one(files: list[Path], benchmark: str) -> Path | None:
 
 
 def _ending(file: Path) -> str:
-    """The ending that says how a file is read; empty for a file without data."""
+    """The ending that decides how a file is read; empty for a file without data."""
     name = file.name.lower()
     return max((e for e in _ENDINGS if name.endswith(e)), key=len, default="")
 

@@ -1,18 +1,13 @@
-"""The settings of one benchmark: what options and the configuration file decide together."""
+"""The settings of one benchmark: what options and the configuration file set together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from .eval_config import COMMAND_LINE
+from .options import Options
 
-if TYPE_CHECKING:
-    from .options import Options
-
-
-# What only lm-eval's tasks know.
 OF_LM_EVAL = (
     "num_fewshot",
     "apply_chat_template",
@@ -21,9 +16,7 @@ OF_LM_EVAL = (
     "gen_kwargs",
 )
 """Settings of `Effective` that only lm-eval's tasks have."""
-
-
-# Settings that the command line has as well, and so decides.
+# Settings that are options too: the command line precedes the file.
 _OPTIONS = ("limit", *OF_LM_EVAL, "batch_size")
 
 
@@ -42,7 +35,7 @@ class Effective:
         priority: small numbers run first.
         output_path: a further file or folder for its results.
         log_samples: whether that file lists every document.
-        sources: by name, where a value that is no default was given.
+        sources: by name, where a value other than the default was given.
     """
 
     limit: int | float | None = None

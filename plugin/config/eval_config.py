@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
-from ..scores.metric import _spellings
-
-if TYPE_CHECKING:
-    pass
+from ..scores.metric import spellings
 
 COMMAND_LINE = "command line"
-# The benchmarks that come with the suite: in a configuration file their names mean them, and not
-# tasks of lm-eval.
+# In a configuration file these names mean the benchmarks, and not tasks of lm-eval.
 SHIPPED = ("real", "lambada", "humaneval", "mbpp", "codecontests", "problems")
 """Names of the benchmarks of the suite."""
 _SECTIONS = ("benchmarks", "tasks")
@@ -27,12 +23,12 @@ NO_PRIORITY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What a configuration file says of one entry.
+    """The settings of one entry of a configuration file.
 
     Attributes:
         entry: its key in the file, such as `tasks.gsm8k`.
         names: benchmarks of the suite or lm-eval tasks that it means.
-        values: what the file decides, by the names that `Effective` has.
+        values: what the file sets, by the names of `Effective`.
     """
 
     entry: str
@@ -68,7 +64,7 @@ class EvalPlan:
         settings: of everything that runs, in running order.
         listed: every benchmark of the file, also those that do not run.
         idle: settings of what does not run.
-        notes: what the reader must know, such as tasks that no benchmark names.
+        notes: for the readers of the scores, such as tasks that no benchmark names.
     """
 
     path: str
@@ -95,11 +91,11 @@ def check_wanted(metrics: Iterable[str], wanted: Iterable[str], where: str) -> N
         CkptbenchError: naming them.
     """
     known = list(dict.fromkeys(metrics))
-    spellings = {spelling for metric in known for spelling in _spellings(metric)}
-    wrong = [name for name in wanted if name not in spellings]
+    accepted = {spelling for metric in known for spelling in spellings(metric)}
+    wrong = [name for name in wanted if name not in accepted]
     if wrong:
         raise CkptbenchError(
-            f"no metric {', '.join(map(repr, wrong))}{nearest(wrong[0], sorted(spellings))}",
+            f"no metric {', '.join(map(repr, wrong))}{nearest(wrong[0], sorted(accepted))}",
             where=where,
             remedy=f"metrics: {'; '.join(known)}",
         )

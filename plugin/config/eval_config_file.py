@@ -1,13 +1,13 @@
-"""From a JSON, YAML or TOML file to an `EvalPlan`. All mistakes in it are reported at once.
+"""Reads a JSON, YAML or TOML file into an `EvalPlan`. All mistakes in it are reported at once.
 
-pydantic reads it: unknown keys and wrong types are errors.
+pydantic validates it: unknown keys and wrong types are errors.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,14 +25,15 @@ from pydantic import (
 )
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.text import counted
 from .eval_config import EvalPlan, Listed, TaskSettings
-from .key_values import checked_gen_kwargs
+from .key_values import checked_gen_kwargs, is_texts
 
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 
 
 def _one(what: str, fits: Callable[[Any], bool]) -> PlainValidator:
-    """Checks a value that may be null or have one of several forms; one line names them all."""
+    """A validator of a value that may be null or have one of several forms, named by `what`."""
 
     def check(value: Any) -> Any:
         if value is not None and not fits(value):
@@ -50,13 +51,8 @@ def _count(value: Any) -> bool:
     return isinstance(value, int) and _positive(value)
 
 
-def _texts(value: Any) -> bool:
-    texts = value if isinstance(value, list) else [value]
-    return bool(texts) and all(isinstance(text, str) and text for text in texts)
-
-
 def _gen_kwargs(value: Any) -> str | None:
-    """Generation settings in the form that options have them in: as JSON."""
+    """Generation settings as JSON, as in options."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -104,7 +100,10 @@ class TaskEntry(_Strict):
     """
 
     enabled: StrictBool = True
-    tasks: Annotated[list[str] | str | None, _one("a name, or a list of names", _texts)] = None
+    tasks: Annotated[
+        list[str] | str | None,
+        _one("a name, or a list of names", lambda value: value != [] and is_texts(value)),
+    ] = None
     num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
     batch_size: Annotated[
         int | Literal["auto"] | None,
@@ -142,7 +141,7 @@ class TaskEntry(_Strict):
         return (self.tasks,) if isinstance(self.tasks, str) else tuple(self.tasks or [name])
 
     def values(self) -> dict[str, Any]:
-        """The settings that the file decides, as `eval_config.Effective` names them."""
+        """The settings that the file sets, by the names of `effective.Effective`."""
         found = {name: getattr(self, name) for name in type(self).model_fields}
         given = self.model_fields_set - {"enabled", "tasks", "description"}
         found = {k: v for k, v in found.items() if k in given and (v is not None or k == "limit")}
@@ -193,16 +192,12 @@ def read(path: Path) -> EvalPlan:
         return plan(EvalConfig.model_validate(value), path)
     except ValidationError as error:
         mistakes = list(dict.fromkeys(_mistakes(error)))
-    count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+    count = counted(len(mistakes), "mistake")
     raise CkptbenchError("\n  ".join([f"{count}:", *mistakes]), where=str(path))
 
 
 def _load(path: Path) -> tuple[Any, list[str]]:
-    """The file's content, and the keys that one of its objects has twice.
-
-    Raises:
-        CkptbenchError: it cannot be read or parsed.
-    """
+    """The file's content, and the keys that one of its objects has twice."""
     where = str(path)
     if path.suffix not in SUFFIXES:
         raise CkptbenchError(
@@ -324,31 +319,18 @@ def plan(config: EvalConfig, path: Path) -> EvalPlan:
             for name, entry in entries.items()
         )
         running = [name for name, entry in entries.items() if entry.enabled]
-        return _plan(path, running, entries, listed, ())
-    named = (
-        {name: BenchmarkEntry() for name in config.benchmarks}
-        if isinstance(config.benchmarks, list)
-        else config.benchmarks
-    )
-    listed = tuple(
-        Listed(name, entry.enabled, tuple(entry.tasks) or (name,), entry.description)
-        for name, entry in named.items()
-    )
-    wanted = [task for each in listed if each.enabled for task in each.tasks]
-    enabled = [name for name in wanted if name not in entries or entries[name].enabled]
-    mentioned = {task for each in listed for task in each.tasks}
-    left = [name for name in entries if name not in mentioned]
-    notes = (f"{path}: no benchmark names the tasks {', '.join(left)}",) if left else ()
-    return _plan(path, list(dict.fromkeys(enabled)), entries, listed, notes)
-
-
-def _plan(
-    path: Path,
-    running: list[str],
-    entries: Mapping[str, TaskEntry],
-    listed: tuple[Listed, ...],
-    notes: tuple[str, ...],
-) -> EvalPlan:
+        left: list[str] = []
+    else:
+        chosen = config.benchmarks
+        named = chosen if isinstance(chosen, dict) else {name: BenchmarkEntry() for name in chosen}
+        listed = tuple(
+            Listed(name, entry.enabled, tuple(entry.tasks) or (name,), entry.description)
+            for name, entry in named.items()
+        )
+        wanted = dict.fromkeys(task for each in listed if each.enabled for task in each.tasks)
+        running = [name for name in wanted if name not in entries or entries[name].enabled]
+        mentioned = {task for each in listed for task in each.tasks}
+        left = [name for name in entries if name not in mentioned]
     settings = [_settings(name, entries.get(name)) for name in running]
     settings.sort(key=lambda each: each.priority)
     owner: dict[str, str] = {}
@@ -358,14 +340,14 @@ def _plan(
                 raise CkptbenchError(
                     f"{owner[name]} and {each.entry} both ask {name}", where=str(path)
                 )
-    mentioned = dict.fromkeys([*entries, *(task for each in listed for task in each.tasks)])
     # An entry with a list of tasks has a name that is no task's.
-    idle = [
+    idle = tuple(
         _settings(name, entries.get(name))
-        for name in mentioned
+        for name in dict.fromkeys([*entries, *(task for each in listed for task in each.tasks)])
         if name not in running and name not in owner
-    ]
-    return EvalPlan(str(path), tuple(settings), listed, notes, tuple(idle))
+    )
+    notes = (f"{path}: no benchmark names the tasks {', '.join(left)}",) if left else ()
+    return EvalPlan(str(path), tuple(settings), listed, notes, idle)
 
 
 def _settings(name: str, entry: TaskEntry | None) -> TaskSettings:

@@ -1,24 +1,25 @@
 """Options that take `KEY=VALUE,KEY=VALUE` or a JSON object, as on lm-eval's command line.
 
-`--gen-kwargs` and `--model-args` mean what they mean in lm-eval. What the engines here do not do is
-refused by name: an answer that ignored a setting would be of another measurement.
+`--gen-kwargs` and `--model-args` mean what they mean in lm-eval. Settings that the engines here do
+not implement are refused: answers that ignored them would be another measurement.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import math
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from .._util.errors import nearest
+from .parsers import expected
 
 # --gen-kwargs. lm-eval takes any of these as the number of tokens, the first before the others.
 _TOKENS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 _GENERATION_KEYS = ("temperature", "do_sample", "top_p", "until", *_TOKENS)
-# What other engines know, and the value at which it changes nothing.
+# Settings of other engines, and the values that change nothing.
 _WITHOUT_EFFECT: Mapping[str, Any] = {
     "top_k": (0, -1),
     "min_p": (0,),
@@ -40,7 +41,7 @@ _INSTEAD: Mapping[str, str] = {
     "n": "the task's repeats",
 }
 
-# --model-args: only what no option of ours covers.
+# --model-args: only what none of the options covers.
 _MODEL_KEYS = ("revision", "attn_implementation", "trust_remote_code")
 _ATTENTIONS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 _OPTIONS: Mapping[str, str] = {
@@ -69,17 +70,17 @@ def gen_kwargs(text: str) -> str:
     """Generation settings as canonical JSON.
 
     Raises:
-        argparse.ArgumentTypeError: naming the key that is wrong, and the nearest known one.
+        ArgumentTypeError: naming the key that is wrong, and the nearest known one.
     """
     example = "KEY=VALUE[,KEY=VALUE...] such as temperature=0.6,do_sample=true, or a JSON object"
     return checked_gen_kwargs(key_values(text, example))
 
 
 def checked_gen_kwargs(found: Mapping[str, Any]) -> str:
-    """Generation settings as canonical JSON, once every one of them is known to be obeyed.
+    """Generation settings as canonical JSON, after checking that the engines implement all.
 
     Raises:
-        argparse.ArgumentTypeError: naming the key that is wrong, and the nearest known one.
+        ArgumentTypeError: naming the key that is wrong, and the nearest known one.
     """
     kept = {
         key: value
@@ -89,26 +90,26 @@ def checked_gen_kwargs(found: Mapping[str, Any]) -> str:
     for key, value in kept.items():
         if key not in _GENERATION_KEYS:
             raise _unknown(key)
-        expected, fits = _FORMS.get(key, _FORMS["max_gen_toks"])
+        what, fits = _FORMS.get(key, _FORMS["max_gen_toks"])
         if not fits(value):
-            raise argparse.ArgumentTypeError(f"expected {expected} for {key}, got {value!r}")
+            raise expected(f"{what} for {key}", value)
     if kept.get("do_sample") is False and kept.get("temperature"):
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"do_sample=false draws nothing, so temperature={kept['temperature']} would have no "
             "effect; leave one of them out"
         )
     return json.dumps(kept, sort_keys=True, ensure_ascii=False) if kept else ""
 
 
-def _unknown(key: str) -> argparse.ArgumentTypeError:
+def _unknown(key: str) -> ArgumentTypeError:
     if key in _WITHOUT_EFFECT:
-        return argparse.ArgumentTypeError(
+        return ArgumentTypeError(
             f"{key} is not supported by the engines here; leave it out, or give the value at which "
             f"it has no effect ({_WITHOUT_EFFECT[key][0]})"
         )
     if key in _INSTEAD:
-        return argparse.ArgumentTypeError(f"unknown key {key!r}; it is {_INSTEAD[key]} here")
-    return argparse.ArgumentTypeError(
+        return ArgumentTypeError(f"unknown key {key!r}; it is {_INSTEAD[key]} here")
+    return ArgumentTypeError(
         f"unknown key {key!r}{nearest(key, _GENERATION_KEYS)}; known are "
         f"{', '.join(_GENERATION_KEYS)}"
     )
@@ -118,7 +119,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_texts(value: Any) -> bool:
+def is_texts(value: Any) -> bool:
+    """Whether a value is a text that is not empty, or a list of such texts."""
     texts = value if isinstance(value, list | tuple) else [value]
     return all(isinstance(text, str) and text for text in texts)
 
@@ -127,7 +129,7 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "temperature": ("a number of at least 0", lambda value: _is_number(value) and value >= 0),
     "do_sample": ("true or false", lambda value: isinstance(value, bool)),
     "top_p": ("a number above 0 and at most 1", lambda v: _is_number(v) and 0 < v <= 1),
-    "until": ("a text, or a list of texts", _is_texts),
+    "until": ("a text, or a list of texts", is_texts),
     "max_gen_toks": (
         "a whole number of at least 1",
         lambda value: _is_number(value) and value >= 1 and value == int(value),
@@ -136,28 +138,28 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def model_args(text: str) -> dict[str, str]:
-    """How checkpoints are loaded; arguments that say what holds anyway are left out.
+    """How checkpoints are loaded; arguments that change nothing are left out.
 
     Raises:
-        argparse.ArgumentTypeError: naming the key, and the option that covers it.
+        ArgumentTypeError: naming the key, and the option that covers it.
     """
     example = "KEY=VALUE[,KEY=VALUE...] such as revision=main,attn_implementation=eager"
     found = key_values(text, example, texts=_MODEL_KEYS[:2])
     for key, value in found.items():
         if key in _OPTIONS:
-            raise argparse.ArgumentTypeError(f"{key} has an option of its own: {_OPTIONS[key]}")
+            raise ArgumentTypeError(f"{key} has an option of its own: {_OPTIONS[key]}")
         if key not in _MODEL_KEYS:
-            raise argparse.ArgumentTypeError(
+            raise ArgumentTypeError(
                 f"unknown key {key!r}{nearest(key, (*_MODEL_KEYS, *_OPTIONS))}; known are "
                 f"{', '.join(_MODEL_KEYS)}"
             )
         if key == "trust_remote_code":
             _refuse_remote_code(value)
         elif not isinstance(value, str) or not value:
-            raise argparse.ArgumentTypeError(f"expected a name for {key}, got {value!r}")
+            raise expected(f"a name for {key}", value)
     attention = found.get("attn_implementation", _ATTENTIONS[0])
     if attention not in _ATTENTIONS:
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"expected attn_implementation to be one of {', '.join(_ATTENTIONS)}, got "
             f"{attention!r}{nearest(str(attention), _ATTENTIONS)}"
         )
@@ -166,14 +168,12 @@ def model_args(text: str) -> dict[str, str]:
 
 def _refuse_remote_code(value: object) -> None:
     if value is True:
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             "trust_remote_code=true would run code that comes with the weights, in this process; "
             "only architectures that transformers has itself are loaded"
         )
     if value is not False:
-        raise argparse.ArgumentTypeError(
-            f"expected true or false for trust_remote_code, got {value!r}"
-        )
+        raise expected("true or false for trust_remote_code", value)
 
 
 def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, Any]:
@@ -187,25 +187,25 @@ def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, A
         texts: keys whose values are texts, whatever they look like.
 
     Raises:
-        argparse.ArgumentTypeError: it is neither, or an entry has no `=`.
+        ArgumentTypeError: it is neither, or an entry has no `=`.
     """
     stripped = text.strip()
     if stripped.startswith("{"):
         try:
             return dict(json.loads(stripped))
         except json.JSONDecodeError as error:
-            raise argparse.ArgumentTypeError(
+            raise ArgumentTypeError(
                 f"expected {what}, got JSON that is not valid: {error}"
             ) from None
     entries = [entry.partition("=") for entry in _entries(stripped)]
     if not entries or not all(equals and key.strip() for key, equals, _ in entries):
-        raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
+        raise expected(what, text)
     named = [(key.strip(), value) for key, _, value in entries]
     return {key: value if key in texts else _value(value) for key, value in named}
 
 
 def _entries(text: str) -> list[str]:
-    """The parts between commas that stand outside brackets and quotes; none that is empty."""
+    """The parts between commas outside of brackets and quotes; none that is empty."""
     parts, quote, depth = [""], "", 0
     for character in text:
         if quote:

@@ -9,15 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. Its registration, ini setting, parser, help and default follow from this.
+    """One option. Its registration, ini setting, parser, help and default are made of this.
 
     Attributes:
         parse: makes the value from the text, or raises `argparse.ArgumentTypeError`; None for a
             switch without a value.
         default: the value when nothing was given.
-        help: without the default, unless that needs a word of explanation.
+        help: without the default, unless that needs explanation.
         many: `append` collects values in a tuple, `extend` joins tuples, `merge` merges mappings.
-        bare: what the option means when it stands without a value; empty where it needs one.
+        bare: its value when it is given without one; empty where it needs one.
         remakes_items: whether it decides which items there are and what they ask, so that the
             command that runs one item again needs it.
         samples: whether it decides how answers are sampled: it is recorded with every run.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import math
 import re
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import get_args
@@ -19,26 +19,57 @@ DTYPES = ("auto", "fp32", "bf16", "fp16")
 REPORT_FORMATS = ("html", "md", "plots")
 
 
-def _expected(what: str, text: str) -> argparse.ArgumentTypeError:
-    return argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
+def expected(what: str, got: object) -> ArgumentTypeError:
+    """The error for a value that cannot be used."""
+    return ArgumentTypeError(f"expected {what}, got {got!r}")
 
 
-def number(text: str, what: str, fits: Callable[[float], bool]) -> float:
-    """A number that fits.
+def number(what: str, fits: Callable[[float], bool], *, divisor: int = 1) -> Callable[[str], float]:
+    """A parser of a number that fits, divided; `what` is expected, for the error."""
 
-    Args:
-        what: what is expected, for the error.
+    def parse(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if math.isnan(found) or not fits(found):
+            raise expected(what, text)
+        return found / divisor
 
-    Raises:
-        argparse.ArgumentTypeError: it is no number, or does not fit.
-    """
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if math.isnan(found) or not fits(found):
-        raise _expected(what, text)
-    return found
+    return parse
+
+
+def matching(pattern: str, what: str) -> Callable[[str], str]:
+    """A parser of a text that matches a regular expression as a whole."""
+
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise expected(what, text)
+        return text
+
+    return parse
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A parser of one of a few names."""
+    return matching("|".join(map(re.escape, choices)), f"one of {', '.join(choices)}")
+
+
+probability = number("a number between 0 and 1", lambda n: 0 < n < 1)
+share = number("a number above 0 and at most 1", lambda n: 0 < n <= 1)
+temperature = number("a number of at least 0", lambda n: 0 <= n < math.inf)
+seconds = number("a number of seconds above 0", lambda n: 0 < n < math.inf)
+exec_timeout = number("seconds above 0 and at most 3600", lambda n: 0 < n <= 3600)
+percentage_points = number(
+    "percentage points above 0 up to 100, such as 5", lambda n: 0 < n <= 100, divisor=100
+)
+"""`5` in percentage points as the fraction 0.05."""
+text = matching(r"(?s).*\S.*", "a text")
+device = matching(r"auto|cpu|cuda(:\d+)?", DEVICES)
+contest_tests = matching(
+    r"public|all|sample:0*[1-9]\d*", "public, all, or sample:N such as sample:10"
+)
+run_id = matching(r"(?!\.{1,2}\Z)[^/\\\0]+", "a folder name without slashes")
 
 
 def positive_int(text: str, what: str = "a whole number of at least 1") -> int:
@@ -48,7 +79,7 @@ def positive_int(text: str, what: str = "a whole number of at least 1") -> int:
     except ValueError:
         found = 0
     if found < 1:
-        raise _expected(what, text)
+        raise expected(what, text)
     return found
 
 
@@ -65,30 +96,23 @@ def rows(text: str) -> int:
 def whole_number(text: str) -> int:
     """A whole number of at least 0."""
     if not text.isdecimal():
-        raise _expected("a whole number of at least 0", text)
+        raise expected("a whole number of at least 0", text)
     return int(text)
 
 
-def names(text: str) -> tuple[str, ...]:
+def names(text: str, what: str = "a name, or several separated by commas") -> tuple[str, ...]:
     """One name or several, separated by commas."""
     found = tuple(name.strip() for name in text.split(",") if name.strip())
     if not found:
-        raise _expected("a name, or several separated by commas", text)
+        raise expected(what, text)
     return found
-
-
-def text(given: str) -> str:
-    """Any text but an empty one."""
-    if not given.strip():
-        raise _expected("a text", given)
-    return given
 
 
 def true_or_false(text: str) -> bool:
     """`true` or `false`, in any spelling that lm-eval accepts."""
     spellings = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     if text.lower() not in spellings:
-        raise _expected("true or false", text)
+        raise expected("true or false", text)
     return spellings[text.lower()]
 
 
@@ -100,7 +124,7 @@ def chat_template(text: str) -> bool | str:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if not text or "/" in text or "::" in text or text.endswith(".py"):
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"expected the name of a chat template, got {text!r}; write "
             "--apply-chat-template=true before a path"
         )
@@ -110,33 +134,8 @@ def chat_template(text: str) -> bool | str:
 def limit(text: str) -> int | float:
     """A number of samples (200) or a share of them (0.2)."""
     what = "a number of samples such as 200, or a share between 0 and 1 such as 0.2"
-    found = number(text, what, lambda n: 0 < n < 1 or (1 <= n < math.inf and n == int(n)))
+    found = number(what, lambda n: 0 < n < 1 or (1 <= n < math.inf and n == int(n)))(text)
     return int(found) if found >= 1 else found
-
-
-def probability(text: str) -> float:
-    """A number between 0 and 1, both excluded."""
-    return number(text, "a number between 0 and 1", lambda n: 0 < n < 1)
-
-
-def share(text: str) -> float:
-    """A number above 0 and at most 1."""
-    return number(text, "a number above 0 and at most 1", lambda n: 0 < n <= 1)
-
-
-def temperature(text: str) -> float:
-    """A finite number of at least 0."""
-    return number(text, "a number of at least 0", lambda n: 0 <= n < math.inf)
-
-
-def seconds(text: str) -> float:
-    """A number above 0."""
-    return number(text, "a number of seconds above 0", lambda n: 0 < n < math.inf)
-
-
-def exec_timeout(text: str) -> float:
-    """Seconds above 0, an hour at most."""
-    return number(text, "seconds above 0 and at most 3600", lambda n: 0 < n <= 3600)
 
 
 EXEC_MEMORY_MB = 512
@@ -150,7 +149,7 @@ def exec_memory(text: str) -> int:
     except (ValueError, KeyError):
         size = 0.0
     if not 16 <= size < 2**30 or size != int(size):
-        raise _expected("memory such as 512M or 4G, 16M at least", text)
+        raise expected("memory such as 512M or 4G, 16M at least", text)
     return int(size)
 
 
@@ -158,54 +157,27 @@ def exec_libraries(text: str) -> tuple[str, ...]:
     """Installed packages, separated by commas, each once and in alphabetical order.
 
     Raises:
-        argparse.ArgumentTypeError: one is not installed, or is no name of a package.
+        ArgumentTypeError: one is not installed, or is no name of a package.
     """
     found = tuple(sorted(set(names(text))))
     for name in found:
         if not name.isidentifier():
-            raise _expected("names of packages as they are imported, such as numpy,pandas", text)
+            raise expected("names of packages as they are imported, such as numpy,pandas", text)
         if name in sys.stdlib_module_names:
-            raise argparse.ArgumentTypeError(
+            raise ArgumentTypeError(
                 f"{name!r} belongs to Python, programs may always import it: leave it out"
             )
         if importlib.util.find_spec(name) is None:
-            raise argparse.ArgumentTypeError(
+            raise ArgumentTypeError(
                 f"no package {name!r} is installed: pip install it, or leave it out"
             )
     return found
 
 
-def contest_tests(text: str) -> str:
-    """`public`, `all`, or `sample:N`."""
-    if not re.fullmatch(r"public|all|sample:0*[1-9]\d*", text):
-        raise _expected("public, all, or sample:N such as sample:10", text)
-    return text
-
-
 def report_formats(text: str) -> tuple[str, ...]:
-    """`html,md` as formats of reports, each once; which there are is known when plugins are."""
-    formats = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if not formats:
-        raise _expected(f"formats of {', '.join(REPORT_FORMATS)}, such as html,md", text)
-    return formats
-
-
-def one_of(*choices: str) -> Callable[[str], str]:
-    """A parser for one of a few words."""
-
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise _expected("one of " + ", ".join(choices), text)
-        return text
-
-    return parse
-
-
-def device(text: str) -> str:
-    """`auto`, `cpu`, `cuda` or `cuda:N`."""
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", text):
-        raise _expected(DEVICES, text)
-    return text
+    """`html,md` as formats of reports, each once; plugins that have further ones load later."""
+    what = f"formats of {', '.join(REPORT_FORMATS)}, such as html,md"
+    return tuple(dict.fromkeys(names(text, what)))
 
 
 def _pairs(text: str, what: str) -> list[tuple[str, str]]:
@@ -217,10 +189,10 @@ def _pairs(text: str, what: str) -> list[tuple[str, str]]:
         name, _, value = f"{begun}{part}".strip().rpartition("=")
         begun = ""
         if not name or not value:
-            raise _expected(what, text)
+            raise expected(what, text)
         pairs.append((name, value))
     if begun:
-        raise _expected(what, text)
+        raise expected(what, text)
     return pairs
 
 
@@ -232,18 +204,9 @@ def tolerances(text: str) -> dict[str, float]:
     what = "METRIC=POINTS[,...] such as real@1=1.0, or one number of percentage points for all"
     pairs = [("*", text)] if "=" not in text else _pairs(text, what)
     try:
-        return {
-            name: number(value, what, lambda points: 0 <= points <= 100) / 100
-            for name, value in pairs
-        }
-    except argparse.ArgumentTypeError:
-        raise _expected(what, text) from None
-
-
-def percentage_points(text: str) -> float:
-    """`5` in percentage points as the fraction 0.05."""
-    what = "percentage points above 0 up to 100, such as 5"
-    return number(text, what, lambda n: 0 < n <= 100) / 100
+        return {name: percentage(what)(value) for name, value in pairs}
+    except ArgumentTypeError:
+        raise expected(what, text) from None
 
 
 def settings_names(text: str) -> tuple[str, ...]:
@@ -262,9 +225,9 @@ def ks(text: str) -> dict[str, tuple[int, ...]]:
     try:
         if equals and benchmark:
             return {benchmark: k_values(numbers)}
-    except argparse.ArgumentTypeError:
+    except ArgumentTypeError:
         pass
-    raise _expected("BENCH=K[,K...] such as real=1,5,10", text)
+    raise expected("BENCH=K[,K...] such as real=1,5,10", text)
 
 
 def protocols(text: str) -> dict[str, tuple[str, ...]]:
@@ -272,14 +235,14 @@ def protocols(text: str) -> dict[str, tuple[str, ...]]:
     benchmark, equals, names = text.partition("=")
     chosen = tuple(name.strip() for name in names.split(",") if name.strip())
     if not equals or not benchmark or not chosen:
-        raise _expected("BENCH=PROTOCOL[,PROTOCOL...] such as real=real/origin", text)
+        raise expected("BENCH=PROTOCOL[,PROTOCOL...] such as real=real/origin", text)
     return {benchmark: tuple(n if "/" in n else f"{benchmark}/{n}" for n in chosen)}
 
 
 def checkpoint_spec(text: str) -> str:
     """The name of a checkpoint. An address with a login is refused: names are shown and stored."""
     if text.lower().startswith(("http://", "https://")) and re.search(r"[@?#]", text):
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             "expected an address without a login or a query, which would be shown and stored; "
             "set OPENAI_API_KEY or give --header"
         )
@@ -301,14 +264,12 @@ def header(text: str) -> Header:
     """`Name: value`."""
     name, colon, value = text.partition(":")
     if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name.strip()):
-        raise argparse.ArgumentTypeError("expected 'Name: value' (the text is not shown)")
+        raise ArgumentTypeError("expected 'Name: value' (the text is not shown)")
     if not value.strip() or not value.isascii() or not value.isprintable():
-        raise argparse.ArgumentTypeError(f"expected a value of plain characters for {name!r}")
+        raise ArgumentTypeError(f"expected a value of plain characters for {name!r}")
     return Header(name.strip(), value.strip())
 
 
-def run_id(text: str) -> str:
-    """A folder name."""
-    if not text or text in (".", "..") or "/" in text or "\\" in text or "\0" in text:
-        raise _expected("a folder name without slashes", text)
-    return text
+def percentage(what: str) -> Callable[[str], float]:
+    """A parser of a number from 0 to 100 as a fraction."""
+    return number(what, lambda n: 0 <= n <= 100, divisor=100)

@@ -1,10 +1,9 @@
-"""Options with a short name that gives way when another plugin owns it.
+"""Options with a short name that is given up when another plugin has it.
 
-A repository's conftest or another plugin may well have its own `--seed` or `--device`. Whoever
-comes first or last, theirs keeps the short name, ours answers to `--ckpt-...`, and pytest does
-not crash. pytest has no public way to say this, so the two ways it keeps its options (a list read
-when parsing starts, up to pytest 8; an argparse parser filled at once, from pytest 9) are handled
-here and nowhere else.
+A repository's conftest or another plugin may well have its own `--seed` or `--device`. Whichever is
+registered first, theirs keeps the short name and ours has only `--ckpt-...`. pytest has no public
+interface for this, so the two ways it keeps its options (a list read when parsing starts, up to
+pytest 8; an argparse parser filled at once, from pytest 9) are handled here and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import pytest
 def add_with_short_name(
     parser: pytest.Parser, group: Any, long: str, short: str, attributes: dict[str, Any]
 ) -> None:
-    """Add an option under its long name, and under the short one while nobody else has that."""
+    """Add an option under its long name, and under the short one unless another plugin has it."""
     if short in names_of(parser):
         group.addoption(long, **attributes)
         return
@@ -31,21 +30,19 @@ def add_with_short_name(
 
 
 def names_of(parser: Any) -> set[str]:
-    """Every name that an option of the parser answers to."""
-    groups = [*parser._groups, parser._anonymous]
-    return {name for group in groups for option in group.options for name in option.names()}
+    """Every name of the parser's options."""
+    return {name for option in _options(parser) for name in option.names()}
+
+
+def _options(parser: Any) -> list[Any]:
+    return [option for group in (*parser._groups, parser._anonymous) for option in group.options]
 
 
 def _give_way_when_parsing(parser: Any, option: Any, short: str) -> None:
     build = parser._getparser
 
     def build_without_conflict() -> Any:
-        others = (
-            other
-            for group in [*parser._groups, parser._anonymous]
-            for other in group.options
-            if other is not option
-        )
+        others = (other for other in _options(parser) if other is not option)
         if short in option._long_opts and any(short in other.names() for other in others):
             option._long_opts.remove(short)
         return build()

@@ -1,4 +1,4 @@
-"""The address of a tracking server, with its login apart from what may be shown or written."""
+"""The address of a tracking server, with its login kept apart from what is shown or written."""
 
 from __future__ import annotations
 
@@ -83,16 +83,13 @@ def address_of(uri: str) -> Address:
             where=shown,
             remedy="write http://USER:PASSWORD@HOST, or set MLFLOW_TRACKING_TOKEN",
         )
-    login = {
-        _USER: unquote(parts.username),
-        _PASSWORD: unquote(parts.password),
-    }
+    login = {_USER: unquote(parts.username), _PASSWORD: unquote(parts.password)}
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     return Address(bare, bare, login)
 
 
 def check_tracking(uri: str) -> None:
-    """Refuse to begin a session whose run could certainly not be sent at its end.
+    """Refuse to start a session whose run could not be sent at its end.
 
     Args:
         uri: of the server; nothing is checked when empty.

@@ -9,8 +9,7 @@ from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
 from ..scores.composite import METRIC
-from ..scores.reducers import Named
-from ..scores.registry import reducer_of
+from ..scores.reducers import Named, reducer_of
 from .baseline import Baseline
 
 # Metrics of the suite's own benchmarks: a session that was narrowed does not collect them all.

@@ -23,7 +23,7 @@ from ..results.summary import (
     Summary,
 )
 from ..scores.aggregate import TrialValue, fold, tabulate
-from ..scores.registry import reducer_of
+from ..scores.reducers import reducer_of
 from ..scores.score import SampleValues
 from .baseline import load
 from .baseline_measurement import table_of

@@ -19,8 +19,7 @@ from .._util.names import natural_key
 from ..results.group import GroupMetadata
 from ..results.layout import safe_name
 from ..results.outcome import Recorded
-from ..scores.reducers import PassAtK, estimate_pass_at_k
-from ..scores.registry import reducer_of
+from ..scores.reducers import PassAtK, estimate_pass_at_k, reducer_of
 
 if TYPE_CHECKING:
     from ..results.store import RunStore

@@ -19,7 +19,7 @@ class GroupMetadata:
         checkpoint: its name; `spec` is what `--checkpoint` named.
         run, step, epoch, facts: its place in its training, as far as its name and files say.
         primary: whether the protocol is the first of those that its benchmark is asked by.
-        reducer: how outcomes become scores; see `scores.registry.reducer_of`.
+        reducer: how outcomes become scores; see `scores.reducers.reducer_of`.
         dataset, source, licence: of the dataset.
         own_checkpoint: whether the suite's own fixture loads the checkpoint.
         left_out: ids of samples that the dataset left out for `--limit`.

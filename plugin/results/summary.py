@@ -115,7 +115,7 @@ class BenchmarkResult:
         errors: one line for each of the first errors: the item and its reason.
         seconds: time spent answering, added over the workers that did.
         given: settings of this benchmark that are no defaults, such as `limit`.
-        reducer: what folds the trials of a sample, as `scores.registry.spec_of` writes it.
+        reducer: what folds the trials of a sample, as `scores.reducers.spec_of` writes it.
         settings: what decides what is measured, such as the temperature; see `gate.identity`.
         noise: where the standard error of a metric comes from, of the metrics whose samples have
             enough trials.

@@ -1,11 +1,14 @@
-"""One checkpoint's groups, folded: its result, and the baseline that it makes."""
+"""Folds the items of groups, and the groups of a checkpoint into its result and baseline."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from .._util.text import counted
 from ..api.requests import content_hash
 from ..config.options import Options
 from ..gate.baseline import (
@@ -20,28 +23,133 @@ from ..gate.evaluate import Evaluation
 from ..gate.measured import BenchmarkMeasurement
 from ..gate.scope import Scope
 from ..gate.verdict import Verdict
+from ..results.group import GroupMetadata
+from ..results.outcome import Recorded
+from ..results.stored_run import PlannedItem
 from ..results.summary import (
     BenchmarkResult,
     CheckpointResult,
     CompositeResult,
+    Coverage,
     DatasetInfo,
     Flip,
     Given,
 )
-from ..scores.aggregate import trials_per_sample
+from ..scores.aggregate import (
+    TrialValue,
+    fold,
+    impossible,
+    only,
+    tabulate,
+    trials_per_sample,
+    without,
+)
 from ..scores.composite import DEFAULT_WEIGHTS, composite
 from ..scores.noise import floor_notes, noise_floor, noise_of
-from ..scores.score import SampleValues, Score
-from .group_fold import GroupFold
+from ..scores.reducers import reducer_of
+from ..scores.score import Reducer, SampleValues, Score
 
+# How the reasons begin that mean: this model's vocabulary cannot spell the answer.
+UNREACHABLE = "answer_not_"
+# A sample of several trials has one status: the worst of theirs.
+_WORST_FIRST = ("error", "not_run", "skipped", "missed", "passed")
 ERRORS_KEPT = 20
+
+
+@dataclass
+class GroupFold:
+    """One group while it is folded: `add` its items, then read the values.
+
+    Attributes:
+        number: its index in the plan.
+        trials: values of the items that were answered.
+        statuses, reasons, nodeids: of each sample, by its content hash.
+        errors: the node id and reason of each item that ended in an error.
+        most_trials: trials that were planned of a sample.
+        repeats: of items that were asked again: whether the outcome flipped, in another batch size.
+        work: seconds of wall time, items that the model answered, items with a stored answer.
+    """
+
+    number: int
+    metadata: GroupMetadata
+    trials: list[TrialValue] = field(default_factory=list)
+    statuses: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    nodeids: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    most_trials: int = 1
+    repeats: Sequence[tuple[bool | None, bool]] = ()
+    work: tuple[float, int, int] = (0.0, 0, 0)
+
+    def add(self, item: PlannedItem, recorded: Recorded) -> None:
+        """Count one item's outcome."""
+        self.most_trials = max(self.most_trials, item.trial + 1)
+        before = self.statuses.get(item.sample, "passed")
+        worst = min(before, recorded.status, key=_WORST_FIRST.index)
+        self.statuses[item.sample] = worst
+        self.nodeids.setdefault(item.sample, item.nodeid)
+        if recorded.status == "skipped":
+            self.reasons[item.sample] = recorded.reason
+        if recorded.status == "error":
+            self.errors.append(f"{item.nodeid}: {recorded.reason}")
+        if recorded.status in ("passed", "missed"):
+            self.trials.append(TrialValue(item.sample, item.cluster, item.trial, recorded.values))
+
+    @cached_property
+    def reducer(self) -> Reducer:
+        """Makes scores of the values."""
+        return reducer_of(self.metadata.reducer)
+
+    @cached_property
+    def unavailable(self) -> tuple[str, ...]:
+        """Metrics that need more trials than were drawn."""
+        return impossible(self.reducer, self.metadata.benchmark, self.most_trials)
+
+    @cached_property
+    def table(self) -> SampleValues:
+        """The samples' values of the metrics that are wanted and available."""
+        values = tabulate(self.trials, self.reducer, self.metadata.benchmark)
+        return without(only(values, self.metadata.metrics), self.unavailable)
+
+    @cached_property
+    def measured(self) -> BenchmarkMeasurement:
+        """The group's scores, as they are compared with a baseline's."""
+        own = self.metadata
+        return BenchmarkMeasurement(
+            own.benchmark,
+            own.protocol,
+            own.primary,
+            fold(self.table),
+            self.table,
+            incomplete=self.coverage.missing,
+            settings=own.identity,
+            planned=frozenset(self.statuses),
+            unavailable=self.unavailable,
+        )
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How many samples have a score, and why the others have none."""
+        counts = Counter(self.statuses.values())
+        reasons = Counter(
+            self.reasons[sample] for sample, status in self.statuses.items() if status == "skipped"
+        )
+        unreachable = sum(n for reason, n in reasons.items() if reason.startswith(UNREACHABLE))
+        return Coverage(
+            planned=len(self.statuses),
+            scored=len(self.table.samples),
+            skipped=dict(sorted(reasons.items())),
+            errors=counts["error"],
+            not_run=counts["not_run"],
+            reachable=len(self.statuses) - unreachable if unreachable else None,
+        )
 
 
 class CheckpointFold:
     """One checkpoint's groups, folded.
 
     Attributes:
-        notes: sentences the reader must know; `result` adds some.
+        notes: sentences for the readers of the scores; `result` adds some.
         measured: of each group, its scores as they are compared.
         composite: the composite score; None where no metric of it was measured.
     """
@@ -99,11 +207,8 @@ class CheckpointFold:
     def _training_progress(
         self, recorded: Mapping[str, Any], steps_per_epoch: int | None
     ) -> dict[str, Any]:
-        """The run, step, epoch and facts of the checkpoint.
-
-        What the loaded file records goes before what its name shows, and either before an epoch
-        computed from the step.
-        """
+        """The run, step, epoch and facts of the checkpoint."""
+        # Step: of the name, else of the loaded file. Epoch: the reverse, else from the step.
         known = self.groups[0].metadata
         step = recorded.get("step") if known.step is None else known.step
         epoch = recorded.get("epoch", known.epoch)
@@ -124,10 +229,9 @@ class CheckpointFold:
             if fewest != largest:
                 self.notes.append(f"{protocol}: {fewest} to {largest} trials a sample")
             if group.unavailable:
-                drawn = "1 trial" if most == 1 else f"{most} trials"
                 self.notes.append(
-                    f"{protocol}: {', '.join(group.unavailable)} need more than {drawn} "
-                    "a sample (--num-samples)"
+                    f"{protocol}: {', '.join(group.unavailable)} need more than "
+                    f"{counted(most, 'trial')} a sample (--num-samples)"
                 )
 
     def _composite(self) -> Score | None:
@@ -146,16 +250,16 @@ class CheckpointFold:
     def as_baseline(
         self, result: CheckpointResult, options: Options, created: str, version: str
     ) -> Baseline:
-        """This checkpoint's result as what later ones are compared with.
+        """This checkpoint's result as a baseline.
 
-        Results that were joined to it behind those of its groups hold no samples: they stay out.
+        Results that were added behind those of its groups hold no samples: they are left out.
         """
         scope = Scope(tolerance=options.tolerance)
         benchmarks = {
             bench.protocol: baseline_benchmark(
                 replace(
                     group.measured,
-                    # Those made of all answers at once stay out: they are not compared.
+                    # Metrics of all answers at once are left out: they are not compared.
                     scores=tuple(s for s in bench.scores if s.metric in group.table.metrics),
                     dataset=bench.dataset.hash,
                     settings=bench.settings,
@@ -215,10 +319,7 @@ def _flips(
     verdicts: tuple[Verdict, ...],
     baseline: Baseline | None,
 ) -> tuple[Flip, ...]:
-    """Samples whose value of the first metric differs from the baseline's, lost ones first.
-
-    None where the metric was not compared.
-    """
+    """Samples whose first metric differs from the baseline's; none where it is not compared."""
     reference = baseline.find(measured.protocol) if baseline is not None else None
     table = measured.table
     if reference is None or table is None or not table.metrics:
@@ -226,14 +327,9 @@ def _flips(
     first = table.metrics[0]
     if not any(v.metric == first and v.comparison is not None for v in verdicts):
         return ()
-    then, now = reference.column(first), _column(table, 0)
-    lost = [s for s, value in now.items() if s in then and value < then[s]]
-    won = [s for s, value in now.items() if s in then and value > then[s]]
-    return (
-        *(Flip(nodeid, "lost") for nodeid in sorted(nodeids[s] for s in lost)),
-        *(Flip(nodeid, "won") for nodeid in sorted(nodeids[s] for s in won)),
-    )
-
-
-def _column(table: SampleValues, column: int) -> dict[str, float]:
-    return dict(zip(table.samples, table.values[:, column].tolist(), strict=True))
+    then = reference.column(first)
+    pairs = zip(table.samples, table.values[:, 0].tolist(), strict=True)
+    both = [(nodeids[s], value, then[s]) for s, value in pairs if s in then]
+    lost = sorted(nodeid for nodeid, now, before in both if now < before)
+    won = sorted(nodeid for nodeid, now, before in both if now > before)
+    return (*(Flip(nodeid, "lost") for nodeid in lost), *(Flip(nodeid, "won") for nodeid in won))

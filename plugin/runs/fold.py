@@ -15,10 +15,10 @@ from ..results.outcome import Recorded
 from ..results.store import RunStore
 from ..results.summary import CheckpointResult
 from ..scores.composite import DEFAULT_WEIGHTS
-from .checkpoint_fold import CheckpointFold
-from .group_fold import GroupFold
+from .checkpoint_fold import CheckpointFold, GroupFold
 
-_NOT_RUN = Recorded("not_run")
+NOT_RUN = Recorded("not_run")
+"""The outcome of a planned item that did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class FoldedRun:
     Attributes:
         checkpoints: results by checkpoint, in the session's order.
         baselines: each complete checkpoint's result in the form of a baseline.
-        notes: sentences the reader must know.
+        notes: sentences for the readers of the scores.
         errors: every error: the item and its reason.
     """
 
@@ -36,6 +36,11 @@ class FoldedRun:
     baselines: Mapping[str, Baseline]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sample of every benchmark has an outcome."""
+        return all(bench.coverage.complete for c in self.checkpoints for bench in c.benchmarks)
 
 
 def fold_run(
@@ -56,8 +61,8 @@ def fold_run(
         baseline: what to compare with.
         created: ISO 8601 time, for the baselines made.
         version: of ckptbench, likewise.
-        amend: a checkpoint's result as other code completes it.
-        scope: what the user asked the gate to look at.
+        amend: gives a checkpoint's result as other code completes it.
+        scope: what the gate compares.
     """
     groups = _group_folds(store, outcomes)
     folds = _checkpoint_folds(groups)
@@ -87,7 +92,7 @@ def _group_folds(store: RunStore, outcomes: Mapping[str, Recorded]) -> list[Grou
     """The planned groups in order, with the outcomes of their items."""
     groups = [GroupFold(number, metadata) for number, metadata in enumerate(store.groups())]
     for item in store.plan():
-        groups[item.group].add(item, outcomes.get(item.nodeid, _NOT_RUN))
+        groups[item.group].add(item, outcomes.get(item.nodeid, NOT_RUN))
     for number, repeats in store.repeats().items():
         groups[number].repeats = repeats
     for number, work in store.work().items():

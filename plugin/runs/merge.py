@@ -1,7 +1,7 @@
-"""Parts of one run, made on several machines, as one run.
+"""Merges parts of one run, made on several machines.
 
-A part is a run's folder. What items came to is not in the store, which holds answers: it is read
-from the sample files, and the fold is the one that ends every session.
+A part is a run's folder. The store holds answers and no outcomes: these are read from the sample
+files, and folded as at the end of every session.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ from .._util.text import counted, listed
 from .._util.version import __version__
 from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
-from ..gate.verdict import fails
-from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..results.group import GroupMetadata
 from ..results.outcome import Recorded
 from ..results.store import RunStore
 from ..results.stored_run import PlannedItem
 from ..results.summary import Summary
-from .fold import fold_run
+from .fold import NOT_RUN, fold_run
 from .merge_inputs import GroupKey, Part, check, open_part
-from .merge_lm_eval import Carrying
-from .write import write_files
+from .merge_lm_eval import LmEvalMerge
+from .write import gate_fails, write_files
 
-_NOT_RUN = Recorded("not_run")
 _WITH_OUTCOME = ("passed", "missed", "skipped")
 ItemKey = tuple[str, str, str, int]
 
@@ -51,47 +48,43 @@ class _Item:
 
 @dataclass
 class _Merged:
-    """The parts put together, before they are written.
-
-    Attributes:
-        groups: metadata of each group; items are kept by what they ask.
-        twice: how many items more than one part has an outcome of.
-    """
+    """The parts together, before they are written."""
 
     groups: dict[GroupKey, GroupMetadata] = field(default_factory=dict)
     items: dict[ItemKey, _Item] = field(default_factory=dict)
     engines: dict[str, dict[str, Any]] = field(default_factory=dict)
-    twice: int = 0
+    twice: int = 0  # items that more than one part has an outcome of
 
-    def take(self, part: Part) -> None:
+    def add(self, part: Part) -> None:
         """Add a part, newer than those before it."""
         served, repeats, outcomes = part.store.served(), part.store.repeats(), part.outcomes()
         for group in part.groups:
             self.groups[group.key] = part.with_epoch(group)
         for item in part.store.plan():
             key = (*part.groups[item.group].key, item.sample, item.trial)
-            recorded = outcomes.get(item.nodeid, _NOT_RUN)
-            held = self.items.get(key)
-            if held is not None and held.recorded.status in _WITH_OUTCOME:
-                # An error is no answer: it does not take the place of one.
+            recorded = outcomes.get(item.nodeid, NOT_RUN)
+            older = self.items.get(key)
+            if older is not None and older.recorded.status in _WITH_OUTCOME:
+                # An error is no answer: it does not replace one.
                 if recorded.status not in _WITH_OUTCOME:
                     continue
                 self.twice += 1
-            place = item.position
-            self.items[key] = _Item(item, recorded, served.get(place), repeats.get(place), part)
+            position = item.position
+            digest, repeat = served.get(position), repeats.get(position)
+            self.items[key] = _Item(item, recorded, digest, repeat, part)
         self.engines.update(part.engines)
 
     def sources(self) -> dict[GroupKey, list[Part]]:
         """The parts that the items of each group are from."""
         found: dict[GroupKey, dict[Part, None]] = defaultdict(dict)
-        for (checkpoint, protocol, _, _), held in self.items.items():
-            found[checkpoint, protocol][held.part] = None
+        for (checkpoint, protocol, _, _), entry in self.items.items():
+            found[checkpoint, protocol][entry.part] = None
         return {key: list(parts) for key, parts in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class MergedRun:
-    """What a merge came to.
+    """The result of a merge.
 
     Attributes:
         summary: of the whole run, as it was written.
@@ -124,13 +117,10 @@ def merge(
         check(parts)
         merged = _Merged()
         for part in parts:
-            merged.take(part)
+            merged.add(part)
         store = stack.enter_context(closing(RunStore(output)))
         outcomes = _write_store(store, merged, parts)
         return _conclude(store, outcomes, merged, parts, output, run_id or output.name, baseline)
-
-
-# The merged run
 
 
 def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dict[str, Recorded]:
@@ -138,21 +128,23 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     numbers = {key: number for number, key in enumerate(merged.groups)}
     many = len({checkpoint for checkpoint, _ in numbers}) > 1
     planned, served, repeats, outcomes = [], [], [], {}
-    for position, (key, held) in enumerate(_in_order(merged, numbers)):
-        nodeid = with_checkpoint(held.item.nodeid, key[0]) if many else held.item.nodeid
+    # The items of a group together, each group's in the order of the parts.
+    ordered = sorted(merged.items.items(), key=lambda each: numbers[each[0][:2]])
+    for position, (key, entry) in enumerate(ordered):
+        nodeid = with_checkpoint(entry.item.nodeid, key[0]) if many else entry.item.nodeid
         if nodeid in outcomes:
             raise CkptbenchError(
                 f"two items are named {nodeid}",
                 where=" and ".join(str(part.folder) for part in parts),
                 remedy="Run the parts from the same folder, with the same benchmarks.",
             )
-        outcomes[nodeid] = held.recorded
+        outcomes[nodeid] = entry.recorded
         number = numbers[key[:2]]
-        planned.append(replace(held.item, position=position, nodeid=nodeid, group=number))
-        if held.digest is not None:
-            served.append((position, held.digest))
-        if held.repeat is not None:
-            repeats.append((position, number, *held.repeat))
+        planned.append(replace(entry.item, position=position, nodeid=nodeid, group=number))
+        if entry.digest is not None:
+            served.append((position, entry.digest))
+        if entry.repeat is not None:
+            repeats.append((position, number, *entry.repeat))
     notes = dict.fromkeys(note for part in parts for note in part.store.notes())
     samples = (each for part in parts for each in part.store.samples())
     store.write_plan(uuid4().hex, list(notes), list(merged.groups.values()), planned, samples)
@@ -165,11 +157,6 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     for checkpoint, facts in merged.engines.items():
         store.write_engine(checkpoint, facts)
     return outcomes
-
-
-def _in_order(merged: _Merged, numbers: Mapping[GroupKey, int]) -> Iterator[tuple[ItemKey, _Item]]:
-    """The items, those of a group together, each group's in the order of the parts."""
-    return iter(sorted(merged.items.items(), key=lambda each: numbers[each[0][:2]]))
 
 
 def _conclude(
@@ -185,7 +172,7 @@ def _conclude(
     newest = summaries[-1] if summaries else None
     options = _options(newest, run_id)
     started = min((each.started for each in summaries), default="") or _last_written(parts)
-    carrying = Carrying(parts, merged.sources(), merged.groups)
+    lm_eval = LmEvalMerge(parts, merged.sources(), merged.groups)
     folded = fold_run(
         store,
         outcomes,
@@ -193,32 +180,33 @@ def _conclude(
         baseline,
         created=started,
         version=__version__,
-        amend=carrying.amend,
+        amend=lm_eval.amend,
     )
-    complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
     missing = tuple(_missing(merged, parts))
     merged_of = f"merged of {', '.join(part.folder.name for part in parts)}"
-    own = [note for part in parts if part.summary is None for note in _unended(part)]
-    own += carrying.notes(output.parent, run_id)
+    own = [
+        f"{part.folder} did not end: its answers are kept and its items count as not run, until "
+        "the run is continued"
+        for part in parts
+        if part.summary is None
+    ]
+    own += lm_eval.notes(output.parent, run_id)
     summary = Summary(
         run_id=run_id,
         started=started,
         seconds=round(sum(each.seconds for each in summaries), 3),
-        complete=complete,
+        complete=folded.complete,
         exit_status=0,
         gate=options.gate,
         checkpoints=folded.checkpoints,
         environment=_environment(summaries),
         notes=tuple(dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *missing])),
-        rerun_options=carrying.rerun_options(),
+        rerun_options=lm_eval.rerun_options(),
         given=newest.given if newest else {},
         drawing=newest.drawing if newest else {},
     )
-    verdicts = [verdict for _, verdict in gated_verdicts(summary)]
-    failed = fails(verdicts, options.gate, complete)  # type: ignore[arg-type]
-    failed |= options.gate != "off" and nothing_compared(summary)
-    summary = replace(summary, exit_status=int(failed))
-    write_files(output, store, outcomes, folded, summary, carrying.official)
+    summary = replace(summary, exit_status=int(gate_fails(summary, options.gate)))
+    write_files(output, store, outcomes, folded, summary, lm_eval.official)
     return MergedRun(summary, merged.twice, missing)
 
 
@@ -226,13 +214,6 @@ def _last_written(parts: Sequence[Part]) -> str:
     """When the newest of parts that did not end was last written to, as ISO 8601 time."""
     written = max(part.store.path.stat().st_mtime for part in parts)
     return datetime.fromtimestamp(written).astimezone().isoformat(timespec="seconds")
-
-
-def _unended(part: Part) -> Iterator[str]:
-    yield (
-        f"{part.folder} did not end: its answers are kept and its items count as not run, until "
-        "the run is continued"
-    )
 
 
 def _options(newest: Summary | None, run_id: str) -> Options:
@@ -246,7 +227,7 @@ def _options(newest: Summary | None, run_id: str) -> Options:
 
 
 def _environment(summaries: Sequence[Summary]) -> dict[str, str]:
-    """What the parts say of their machines; where they differ, each of them."""
+    """The environments of the parts; where they differ, every value."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for summary in summaries:
         for name, value in summary.environment.items():
@@ -257,13 +238,13 @@ def _environment(summaries: Sequence[Summary]) -> dict[str, str]:
 def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
     """What no part has: groups, samples of a group, outcomes of items."""
     planned: dict[GroupKey, set[tuple[str, int]]] = defaultdict(set)
-    lacking: dict[GroupKey, list[str]] = defaultdict(list)
+    not_run: dict[GroupKey, list[str]] = defaultdict(list)
     errors: dict[GroupKey, int] = defaultdict(int)
-    for (checkpoint, protocol, sample, trial), held in merged.items.items():
+    for (checkpoint, protocol, sample, trial), entry in merged.items.items():
         planned[checkpoint, protocol].add((sample, trial))
-        if held.recorded.status == "not_run":
-            lacking[checkpoint, protocol].append(held.item.id)
-        errors[checkpoint, protocol] += held.recorded.status == "error"
+        if entry.recorded.status == "not_run":
+            not_run[checkpoint, protocol].append(entry.item.id)
+        errors[checkpoint, protocol] += entry.recorded.status == "error"
     checkpoints = dict.fromkeys(checkpoint for checkpoint, _ in merged.groups)
     for protocol in dict.fromkeys(protocol for _, protocol in merged.groups):
         everything = set().union(*(planned[c, protocol] for c in checkpoints))
@@ -277,9 +258,9 @@ def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
                     f"{checkpoint}: no part asked {counted(absent, 'item')} of {protocol} that "
                     "others were asked"
                 )
-            if lacking[key]:
-                items = counted(len(lacking[key]), "item")
-                names = listed(sorted(lacking[key]))
+            if not_run[key]:
+                items = counted(len(not_run[key]), "item")
+                names = listed(sorted(not_run[key]))
                 yield f"{checkpoint}: {items} of {protocol} not run: {names}"
             if errors[key]:
                 yield f"{checkpoint}: {counted(errors[key], 'error')} in {protocol}"

@@ -17,22 +17,14 @@ from ..results.outcome import Recorded
 from ..results.stored_run import StoredRun
 from ..results.summary import Summary
 
-# What must be the same of a benchmark in all parts, and how it is called.
+# What must be the same of a benchmark in all parts, and its name in messages.
 _ALIKE = {"dataset": "dataset", "source": "source of the samples", "reducer": "score"}
-
-
 GroupKey = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One run's folder.
-
-    Attributes:
-        folder: where it lies.
-        summary: None when the run did not end.
-        store: its answers and plan.
-    """
+    """One run's folder, with its answers and plan; `summary` is None when the run did not end."""
 
     folder: Path
     summary: Summary | None
@@ -53,7 +45,7 @@ class Part:
         return replace(group, epoch=epoch) if group.epoch is None else group
 
     def outcomes(self) -> dict[str, Recorded]:
-        """What each item came to, by its node id here; empty when the run did not end.
+        """The outcome of each item by its node id here; empty when the run did not end.
 
         Raises:
             CkptbenchError: a sample file is missing or cut off.
@@ -77,7 +69,7 @@ class Part:
 
     @cached_property
     def official(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """What lm-eval made of whole tasks and groups; see `lm_eval_format.read_official`."""
+        """lm-eval's own results of tasks and groups; see `lm_eval_format.read_official`."""
         return read_official(self.folder, self.summary) if self.summary else {}
 
 
@@ -102,10 +94,10 @@ def check(parts: Sequence[Part]) -> None:
     alike: dict[tuple[str, str], tuple[Any, Path]] = {}
 
     def same(of: str, what: str, value: Any, folder: Path) -> None:
-        held, where = alike.setdefault((of, what), (value, folder))
-        if held != value:
+        first, where = alike.setdefault((of, what), (value, folder))
+        if first != value:
             raise CkptbenchError(
-                f"{of}: the {what} is {held} in {where} and {value} in {folder}: "
+                f"{of}: the {what} is {first} in {where} and {value} in {folder}: "
                 "these are not parts of one run",
                 remedy="Merge parts that were made with the same options, or use compare.",
             )

@@ -1,8 +1,8 @@
-"""What lm-eval made of a whole task or group in one part of a run, taken over into the whole.
+"""Reuses lm-eval's results of a task or group from the part that has all of its answers.
 
-lm-eval's last step needs the tasks themselves, which only a session loads. So its numbers are taken
-from the part that has all answers of a task; where the answers are from several parts, those that
-only lm-eval makes are left out, and a note says how they are made.
+lm-eval's last step needs the tasks themselves, which only a session loads. Where the answers are
+from several parts, metrics that only lm-eval computes are left out, and a note says how to get
+them.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ Official = Mapping[str, Any]
 
 
 @dataclass
-class Carrying:
-    """Amends the results of a merged run with those that its parts hold whole.
+class LmEvalMerge:
+    """Amends the results of a merged run with those of parts that have all answers.
 
     Attributes:
         parts: of the run, the newest last.
         sources: the parts that outcomes of a group are from.
         groups: metadata of each group.
-        official: what was taken over of lm-eval's, by checkpoint; filled by `amend`.
+        official: lm-eval's results that were reused, by checkpoint; filled by `amend`.
     """
 
     parts: Sequence[Part]
     sources: Mapping[GroupKey, Sequence[Part]]
     groups: Mapping[GroupKey, GroupMetadata]
     official: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _lacking: dict[str, str] = field(default_factory=dict)
+    _left_out: dict[str, str] = field(default_factory=dict)
 
     def amend(self, result: CheckpointResult) -> CheckpointResult:
-        """A checkpoint's result with the scores and groups of parts that hold them whole."""
+        """A checkpoint's result with the scores and groups of parts that have all answers."""
         benchmarks: list[BenchmarkResult] = []
         whole_in: dict[str, Part] = {}
         taken: list[Official] = []
-        lacking: list[str] = []
+        left_out: list[str] = []
         for bench in result.benchmarks:
             part, same = self._whole(result.name, bench)
             benchmarks.append(replace(bench, scores=same.scores) if same else bench)
@@ -56,36 +56,34 @@ class Carrying:
                 whole_in[bench.benchmark] = part
                 taken.append(found)
             elif bench.coverage.scored and _is_task(self.groups[result.name, bench.protocol]):
-                lacking.append(bench.benchmark)
+                left_out.append(bench.benchmark)
         for group, its_result in self._whole_groups(result.name, whole_in):
             benchmarks.append(group)
             taken.append(its_result)
         known = {bench.benchmark for bench in benchmarks}
-        lacking += self._lost_groups({*whole_in, *lacking}) - known
-        what = [listed(sorted(lacking))] if lacking else []
+        left_out += self._lost_groups({*whole_in, *left_out}) - known
+        what = [listed(sorted(left_out))] if left_out else []
         if len(set(whole_in.values())) > 1 and any(map(_may_ask_groups, self.parts)):
             what.append("groups whose tasks are in several parts")
         if taken:
             self.official[result.name] = united(taken)
         if what:
-            self._lacking[result.name] = " nor to ".join(what)
+            self._left_out[result.name] = " nor to ".join(what)
         return replace(result, benchmarks=tuple(benchmarks))
 
     def rerun_options(self) -> tuple[str, ...]:
-        """The options that make the items of all parts again, each there once.
-
-        lm-eval refuses a task that is named beside a group that has it.
-        """
+        """The options that make the items of all parts again, each once."""
         given = (o for part in self.parts if part.summary for o in part.summary.rerun_options)
         options = list(dict.fromkeys(given))
-        asked = [option for option in options if _TASKS.match(option)]
-        if len(asked) < 2:
+        tasks = [option for option in options if _TASKS.match(option)]
+        if len(tasks) < 2:
             return tuple(options)
-        names = dict.fromkeys(n for each in asked for n in each.partition("=")[2].split(","))
+        names = dict.fromkeys(n for each in tasks for n in each.partition("=")[2].split(","))
         found = [f for part in self.parts for each in part.official.values() for f in each.values()]
+        # lm-eval refuses a task that is named beside a group that has it.
         below = {n for name in names for each in found for n in with_all_below(name, each) - {name}}
         together = f"--tasks={','.join(name for name in names if name not in below)}"
-        return tuple(dict.fromkeys(together if o in asked else o for o in options))
+        return tuple(dict.fromkeys(together if o in tasks else o for o in options))
 
     def notes(self, results: Path, run_id: str) -> Iterator[str]:
         """What is left out of each checkpoint, and the command that makes it.
@@ -95,11 +93,11 @@ class Carrying:
         """
         items = (item.nodeid for part in self.parts for item in part.store.plan())
         files = dict.fromkeys(nodeid.partition("::")[0] for nodeid in items)
-        place = [] if results == Path("results") else [f"--results-dir={results}"]
+        folder = [] if results == Path("results") else [f"--results-dir={results}"]
         command = shlex.join(
-            ["pytest", *files, *self.rerun_options(), *place, f"--run-id={run_id}"]
+            ["pytest", *files, *self.rerun_options(), *folder, f"--run-id={run_id}"]
         )
-        for checkpoint, what in self._lacking.items():
+        for checkpoint, what in self._left_out.items():
             yield (
                 f"{checkpoint}: no part has lm-eval's result of all answers to {what}: "
                 "metrics and groups that only lm-eval aggregates are left out, and the other "
@@ -158,7 +156,7 @@ def _is_task(group: GroupMetadata) -> bool:
 
 
 def _may_ask_groups(part: Part) -> bool:
-    """Whether what a part was asked is more than names of tasks: of groups, tags, or patterns."""
+    """Whether a part was given more than names of tasks: groups, tags or patterns."""
     summary = part.summary
     if summary is None:
         return False

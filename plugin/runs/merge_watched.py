@@ -1,6 +1,6 @@
-"""The parts of a watched run, one for each checkpoint, as one run's folder.
+"""Merges the parts of a watched run, one for each checkpoint, into one run's folder.
 
-A part is a run of one checkpoint, so its node ids do not name it. In the joined run they do, as in
+A part is a run of one checkpoint, so its node ids do not name it. In the merged run they do, as in
 a session of several checkpoints: a node id pasted from it runs the same item.
 """
 

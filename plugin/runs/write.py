@@ -1,4 +1,4 @@
-"""Writes what a run leaves beside its store."""
+"""The files of a run beside its store, and whether its gate fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from .._util.atomic import atomic_write_text
+from ..gate.verdict import fails
 from ..readers.baseline import write as write_baseline
+from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.problems_csv import write_problems
 from ..reports.run_files import sample_line, write_reports, write_samples
 from ..results.group import GroupMetadata
@@ -15,9 +17,8 @@ from ..results.layout import safe_name
 from ..results.outcome import Recorded
 from ..results.store import RunStore
 from ..results.summary import Summary
-from ..scores.reducers import value_names
-from ..scores.registry import reducer_of
-from .fold import FoldedRun
+from ..scores.reducers import reducer_of, value_names
+from .fold import NOT_RUN, FoldedRun
 
 
 def write_files(
@@ -28,11 +29,11 @@ def write_files(
     summary: Summary,
     official: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Write what a run leaves beside its store.
+    """Write the files of a run beside its store.
 
     Args:
-        outcomes: what items came to, by node id.
-        official: by checkpoint, what lm-eval made of its answers to lm-eval's tasks.
+        outcomes: of the items, by node id.
+        official: by checkpoint, lm-eval's own results of its tasks.
 
     Raises:
         CkptbenchError: a file cannot be written; those written before it stay.
@@ -50,13 +51,20 @@ def write_files(
     write_problems(folder, store, outcomes)
 
 
+def gate_fails(summary: Summary, gate: str) -> bool:
+    """Whether a run fails its gate: by a verdict, incomplete, or because nothing was compared."""
+    verdicts = [verdict for _, verdict in gated_verdicts(summary)]
+    failed = fails(verdicts, gate, summary.complete)  # type: ignore[arg-type]
+    return failed or (gate != "off" and nothing_compared(summary))
+
+
 def _sample_lines(
     store: RunStore, outcomes: Mapping[str, Recorded], groups: list[tuple[int, GroupMetadata]]
 ) -> Iterator[str]:
     for number, group in groups:
         metrics = value_names(reducer_of(group.reducer), group.benchmark)
         for item, fields, response in store.answered(number):
-            recorded = outcomes.get(item.nodeid, _NOT_RUN)
+            recorded = outcomes.get(item.nodeid, NOT_RUN)
             yield sample_line(
                 protocol=group.protocol,
                 item=item,
@@ -67,6 +75,3 @@ def _sample_lines(
                 reason=recorded.reason,
                 seconds=recorded.seconds,
             )
-
-
-_NOT_RUN = Recorded("not_run")

@@ -1,5 +1,5 @@
 """Scores: reducers for benchmark authors. Folding, intervals and the composite are in the
-modules beside, which load numpy and are imported only when a run ends."""
+other modules, which load numpy and are imported only when a run ends."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _NO_LIKELIHOOD = "their responses hold no likelihood of the right answer"
 
 @dataclass(frozen=True, slots=True)
 class TrialValue:
-    """What one scored trial came to. Errors and skipped samples have none.
+    """The values of one scored trial. Errors and skipped samples have none.
 
     Attributes:
         sample: content hash of the sample.
@@ -48,31 +48,45 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
     Raises:
         ValueError: a trial does not have as many values as the reducer wants.
     """
+    trials = list(trials)
     width = len(reducer.names) if isinstance(reducer, Named) else len(reducer.ks) or 1
     width += len(observed_by(reducer))
-    by_sample: dict[str, dict[int, tuple[float, ...]]] = defaultdict(dict)
-    cluster_of: dict[str, str] = {}
     for outcome in trials:
         if len(outcome.values) != width:
             raise ValueError(
                 f"trial {outcome.trial} of sample {outcome.sample} of {benchmark} has "
                 f"{len(outcome.values)} values where {width} are expected"
             )
-        by_sample[outcome.sample][outcome.trial] = outcome.values
-        cluster_of[outcome.sample] = outcome.cluster
-    samples = tuple(sorted(by_sample))
+    rows, clusters = rows_by_sample(trials)
     metrics = reducer.metrics(benchmark)
-    values = np.full((len(samples), len(metrics)), np.nan)
-    for row, sample in enumerate(samples):
-        rows = by_sample[sample]
+    values = np.full((len(rows), len(metrics)), np.nan)
+    for index, row in enumerate(rows.values()):
         # numpy turns the None of a metric that does not exist into NaN.
-        values[row] = reducer.reduce([rows[trial] for trial in sorted(rows)])
-    clusters = tuple(cluster_of[name] for name in samples)
-    perplexities = perplexities_of(reducer, benchmark)
-    kinds = kinds_of(reducer, benchmark)
-    by_name = isinstance(reducer, Named)
-    counts = tuple(len(by_sample[sample]) for sample in samples)
-    return SampleValues(metrics, samples, clusters, values, perplexities, by_name, kinds, counts)
+        values[index] = reducer.reduce(row)
+    return SampleValues(
+        metrics,
+        tuple(rows),
+        clusters,
+        values,
+        perplexities_of(reducer, benchmark),
+        isinstance(reducer, Named),
+        kinds_of(reducer, benchmark),
+        tuple(map(len, rows.values())),
+    )
+
+
+def rows_by_sample(
+    trials: Iterable[TrialValue],
+) -> tuple[dict[str, list[tuple[float, ...]]], tuple[str, ...]]:
+    """Each sample's trials, both sorted, and its cluster; of a repeated trial the later counts."""
+    found: dict[str, dict[int, tuple[float, ...]]] = defaultdict(dict)
+    cluster_of: dict[str, str] = {}
+    for outcome in trials:
+        found[outcome.sample][outcome.trial] = outcome.values
+        cluster_of[outcome.sample] = outcome.cluster
+    samples = sorted(found)
+    rows = {name: [found[name][trial] for trial in sorted(found[name])] for name in samples}
+    return rows, tuple(cluster_of[name] for name in samples)
 
 
 def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
@@ -106,10 +120,7 @@ def without(table: SampleValues, metrics: Sequence[str]) -> SampleValues:
 
 def trials_per_sample(trials: Iterable[TrialValue]) -> tuple[int, int] | None:
     """The smallest and the largest number of trials that a sample has; None without trials."""
-    counts: dict[str, set[int]] = defaultdict(set)
-    for outcome in trials:
-        counts[outcome.sample].add(outcome.trial)
-    sizes = [len(seen) for seen in counts.values()]
+    sizes = [len(row) for row in rows_by_sample(trials)[0].values()]
     return (min(sizes), max(sizes)) if sizes else None
 
 
@@ -129,10 +140,8 @@ def fold(table: SampleValues) -> tuple[Score, ...]:
 
 
 def _with_meaning(score: Score, table: SampleValues, column: int) -> Score:
-    """With what the benchmark declares of the metric; a value that cannot be one is named.
-
-    The unit is never guessed from values: a share of 27 is a scorer that counts otherwise.
-    """
+    """The score with the declared meaning of its metric; values that are no shares are named."""
+    # The unit is never guessed from values: a share of 27 comes from a scorer with another scale.
     kind = table.kind(score.metric)
     if kind.unit == "share":
         values = table.values[:, column]

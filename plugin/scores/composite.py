@@ -44,16 +44,11 @@ def check_weights(weights: Mapping[str, float], known: Iterable[str] | None = No
             )
     total = fsum(weights.values())
     if abs(total - 1) > 1e-6:
-        scaled = (
-            ", ".join(f"{name}={weight / total:.4g}" for name, weight in weights.items())
-            if (total)
-            else ""
-        )
-        raise CkptbenchError(
-            f"the weights sum to {total:.6g}, not 1",
-            where=where,
-            remedy=f"In the same proportions: {scaled}." if scaled else "Give at least one weight.",
-        )
+        remedy = "Give at least one weight."
+        if total:
+            scaled = ", ".join(f"{name}={weight / total:.4g}" for name, weight in weights.items())
+            remedy = f"In the same proportions: {scaled}."
+        raise CkptbenchError(f"the weights sum to {total:.6g}, not 1", where=where, remedy=remedy)
 
 
 def weighted_mean(values: Mapping[str, float], weights: Mapping[str, float]) -> float:

@@ -6,8 +6,7 @@ degrees of freedom and the interval, so the three cannot disagree about what is 
 
 There are two methods, and the metric decides which: `korn-graubard` where values lie in a known
 range (shares, pass@k, graded answers), `hall-t` where they do not (log likelihoods, bits per byte,
-seconds). Neither looks at what the values happened to be to choose another formula. What the
-coverage is, `tests/bench/coverage.py` says.
+seconds). The choice does not depend on the values. `tests/bench/coverage.py` measures the coverage.
 """
 
 from __future__ import annotations
@@ -53,11 +52,6 @@ class Partition:
         return len(self.sizes)
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """g - 1: one is spent on the mean."""
-        return self.clusters - 1
-
-    @property
     def independent(self) -> bool:
         """Whether every cluster is one sample."""
         return self.clusters == len(self.index)
@@ -91,7 +85,7 @@ def cluster_standard_error(values: NDArray[np.float64], groups: Partition) -> fl
     if groups.clusters < 2:
         return None
     deviations = groups.sums(values - values.mean())
-    correction = groups.clusters / groups.degrees_of_freedom
+    correction = groups.clusters / (groups.clusters - 1)
     return float(sqrt(correction * float(deviations @ deviations)) / len(values))
 
 
@@ -101,13 +95,13 @@ def proportion_standard_error(value: float, n: int) -> float | None:
 
 
 def normal_interval(center: float, standard_error: float) -> Interval:
-    """The 95% interval `center -+ 1.96 * standard_error`, of a source that states only these."""
+    """The 95% interval `center -+ 1.96 * standard_error`, of a source that gives only these."""
     reach = _NORMAL_QUANTILE * standard_error
     return center - reach, center + reach
 
 
 def t_quantile(degrees_of_freedom: float) -> float:
-    """What 97.5% of a t distribution lies below; the normal one at infinity."""
+    """The 97.5% quantile of a t distribution; the normal one at infinity."""
     if degrees_of_freedom == inf:
         return _NORMAL_QUANTILE
     from scipy import special  # type: ignore[import-untyped]
@@ -126,7 +120,7 @@ class MeanInterval:
     """The interval of a mean.
 
     Attributes:
-        interval: 95%, in the unit of the values; None where nothing can be said.
+        interval: 95%, in the unit of the values; None where it cannot be estimated.
         method: `korn-graubard` or `hall-t`; empty without an interval.
         reason: why there is no interval; empty with one.
     """
@@ -174,7 +168,7 @@ def share_interval(
     K = n and v = n SE^2 put into the formula there, and plainly `m (1-m) / SE^2` without an n.
 
     Returns:
-        The interval, or None for n below 2, as for one cluster, and where neither tells anything
+        The interval, or None for n below 2, as for one cluster, and where it cannot be estimated
         (a standard error of 0 without an n).
     """
     if n is not None and n < 2:

@@ -42,7 +42,7 @@ _RELATIVE_TOLERANCE = 0.01
 
 # Well-known names, by the part of a metric's name that says what is measured. The values of the
 # first group are fractions in most tools and 0 to 100 in some: the tool's own scale is declared
-# by whoever reads its files (`points`), never guessed from a value.
+# by the reader of its files (`points`), never guessed from a value.
 _UP_SHARE = (
     "acc acc_norm acc_bytes accuracy em exact exact_match f1 mcc mc1 mc2 precision recall "
     "math_verify inst_level_strict_acc inst_level_loose_acc prompt_level_strict_acc "
@@ -66,18 +66,18 @@ _DOWN: dict[str, Unit] = {
 
 
 def known_metric(name: str, *, higher_is_better: bool | None = None) -> Metric:
-    """What a metric of this name means, in files that do not say so.
+    """What a metric of this name means, in files that do not declare it.
 
     A name is `TASK NAME,FILTER` or `NAME@K` or `NAME`; the task and the filter do not matter.
 
     Args:
-        higher_is_better: what the file itself says; it goes before the table of names.
+        higher_is_better: what the file itself declares; it precedes the table of names.
 
     Returns:
         `UNKNOWN`'s direction for a name that is not in the table.
     """
-    word = name.partition(",")[0].split(" ")[-1].split("/")[-1].lower()
-    stem = re.sub(r"@\d+$", "@", word)
+    last = name.partition(",")[0].split(" ")[-1].split("/")[-1].lower()
+    stem = re.sub(r"@\d+$", "@", last)
     ending = next((key for key in _DOWN if stem == key or stem.endswith(f"_{key}")), None)
     if stem in _UP_SHARE.split() or stem.endswith("@"):
         found = SHARE
@@ -104,13 +104,14 @@ def default_tolerance(unit: str, baseline: float = 1.0) -> float:
 def wanted_among(metrics: Iterable[str], wanted: tuple[str, ...] | None) -> tuple[str, ...]:
     """Those of a benchmark's metrics that are wanted; all of them for None.
 
-    `acc` means every metric whose name, or whose last word before a filter, is `acc`.
+    `acc` means every metric whose name, or whose last part before a filter, is `acc`.
     """
     if wanted is None:
         return tuple(metrics)
-    return tuple(metric for metric in metrics if not _spellings(metric).isdisjoint(wanted))
+    return tuple(metric for metric in metrics if not spellings(metric).isdisjoint(wanted))
 
 
-def _spellings(metric: str) -> set[str]:
+def spellings(metric: str) -> set[str]:
+    """The names by which a metric can be wanted."""
     last = metric.rpartition(" ")[2]
     return {metric, last, last.partition(",")[0]}

@@ -24,13 +24,13 @@ has must not depend on what its answers were.
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import comb, fsum, sqrt
 
 import numpy as np
 
-from .aggregate import TrialValue
+from .aggregate import TrialValue, rows_by_sample
 from .intervals import cluster_standard_error, partition, share_interval
 from .reducers import FirstChoice, Mean, Named, PassAtK, TopK, estimate_pass_at_k, perplexities_of
 from .score import Noise, NoiseFloor, Reducer
@@ -38,13 +38,16 @@ from .score import Noise, NoiseFloor, Reducer
 # Trials can nearly always be added, problems have to be written: more trials are recommended where
 # twice as many leave at most this much more error than twice the problems would.
 _NEARLY_AS_GOOD = 1.05
+OTHER_SEED = 1_000_003  # far from the seeds that a user gives to consecutive runs
+_MOST_AT_ONCE = 7
+_ROUNDING_DTYPES = ("bf16", "fp16")
 
 
 def variance_of_mean(values: Sequence[float], trials: int) -> float | None:
     """Unbiased estimate of the variance that the mean of `trials` draws has.
 
     Args:
-        values: what trials of one sample came to.
+        values: of the trials of one sample.
 
     Returns:
         In squared units of the values; None for fewer than two values.
@@ -89,25 +92,17 @@ def noise_of(
 ) -> tuple[Noise, ...]:
     """Where the errors of a benchmark's metrics come from, in the order of the metrics.
 
-    Metrics that have no such statement are left out: all of them with one trial a sample, pass@k
-    with fewer than 2k trials, perplexities, and those of a reducer of one's own.
+    Metrics without an estimate are left out: all of them with one trial a sample, pass@k with
+    fewer than 2k trials, perplexities, and those of a reducer that is not ours.
 
     Args:
         trials: the scored trials; one that comes twice was run again: the later one counts.
         metrics: those that are shown.
     """
-    if len({outcome.sample for outcome in trials}) == len(trials):
+    by_sample, clusters = rows_by_sample(trials)
+    rows = list(by_sample.values())
+    if max(map(len, rows), default=0) < 2:
         return ()
-    by_sample: dict[str, dict[int, tuple[float, ...]]] = defaultdict(dict)
-    cluster_of: dict[str, str] = {}
-    for outcome in trials:
-        by_sample[outcome.sample][outcome.trial] = outcome.values
-        cluster_of[outcome.sample] = outcome.cluster
-    if max(map(len, by_sample.values()), default=0) < 2:
-        return ()
-    samples = sorted(by_sample)
-    clusters = [cluster_of[sample] for sample in samples]
-    rows = [[by_sample[s][trial] for trial in sorted(by_sample[s])] for s in samples]
     found: list[Noise | None] = []
     if isinstance(reducer, PassAtK):
         counts = [(len(row), sum(value >= 1.0 for (value,) in row)) for row in rows]
@@ -127,18 +122,17 @@ def noise_of_values(
     """Where the error of a mean over samples of means over trials comes from.
 
     Args:
-        values: of n samples, what each of its trials came to.
+        values: of n samples, the value of each trial.
         clusters: n cluster names.
     """
     means = [fsum(row) / len(row) for row in values]
-    known = [row for row in values if len(row) > 1]
     return _noise(
         metric,
         means,
         clusters,
         [len(row) for row in values],
         lambda index, trials: variance_of_mean(values[index], trials),
-        len(known),
+        sum(len(row) > 1 for row in values),
     )
 
 
@@ -176,7 +170,7 @@ def draw_variance(
         trials: of n samples, their number of trials.
         variance: `(sample, t)` to the estimated variance of its value with t trials; None where
             its own trials are too few for an estimate.
-        times: of how many times as many trials the variance is asked.
+        times: factor on the numbers of trials.
 
     Returns:
         In squared units of the values; None where no sample has an estimate.
@@ -208,7 +202,7 @@ def _noise(
     estimable: int,
 ) -> Noise | None:
     error = cluster_standard_error(np.asarray(means, np.float64), partition(clusters))
-    # The draw of one sample alone says nothing of the others'.
+    # The trials of one sample tell nothing of the others'.
     if not error or estimable < 2 or not np.isfinite(error):
         return None
     now, later = draw_variance(trials, variance), draw_variance(trials, variance, times=2)
@@ -229,16 +223,6 @@ def _noise(
         twice_problems,
         "more trials" if more_trials else "more problems",
     )
-
-
-# Far from the seeds that somebody gives a row of runs.
-OTHER_SEED = 1_000_003
-
-
-_AT_ONCE = 7
-
-
-_ROUNDED = ("bf16", "fp16")
 
 
 def noise_floor(repeats: Iterable[tuple[bool | None, bool]]) -> NoiseFloor | None:
@@ -276,7 +260,7 @@ def floor_notes(
     Args:
         groups: of each benchmark: its protocol, its reducer, and the samples asked again.
         settings: of the engine; `dtype` is looked at.
-        number: how many samples were to be asked again; None when that was not asked for.
+        number: of `--noise-floor`; None without it.
     """
     lacking = [(protocol, reducer) for protocol, reducer, repeats in groups if not repeats]
     if number is not None:
@@ -288,7 +272,8 @@ def floor_notes(
         )
     dtype = settings.get("dtype")
     # Where answers are drawn, the draw is the larger part and several trials show it.
-    if dtype not in _ROUNDED or temperature or not any(may_flip(reducer) for _, reducer in lacking):
+    may_miss = any(may_flip(reducer) for _, reducer in lacking)
+    if dtype not in _ROUNDING_DTYPES or temperature or not may_miss:
         return ()
     return (
         f"{dtype} rounds differently in batches of other sizes; how many outcomes that flips was "
@@ -311,4 +296,4 @@ def other_batch_size(usual: int) -> int:
     Args:
         usual: how many it got at once the first time, at most.
     """
-    return max(1, min(_AT_ONCE, usual // 2))
+    return max(1, min(_MOST_AT_ONCE, usual // 2))

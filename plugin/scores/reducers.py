@@ -1,20 +1,23 @@
 """Reducers: fold the trials of one sample into its value of each metric.
 
-Each is a small frozen value; a benchmark names one of them in `score=`.
+Each is a small frozen value; a benchmark names one of them in `score=`. Stored runs hold a reducer
+as its name and fields, so that folding the outcomes does not need the benchmark: with
+pytest-xdist, the process that folds never imports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from math import comb, fsum, isfinite, log, nan
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, nearest
+from .._util.extensions import contributions
 from .metric import BITS_PER_BYTE, PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
 
-_BITS = "bits_per_byte"
+Kind = TypeVar("Kind", bound=type[Any])
 
 
 def estimate_pass_at_k(n: int, c: int, k: int) -> float | None:
@@ -56,20 +59,37 @@ def bits_per_byte(logprob: float | None, text: str) -> float:
     return -logprob / log(2) / len(text.encode("utf-8", "surrogatepass"))
 
 
+class _Averaging:
+    """Takes the mean over a sample's trials of each value; has no values of k of its own."""
+
+    __slots__ = ()
+    takes_k: ClassVar[bool] = False
+    several_trials: ClassVar[bool] = False
+
+    def with_ks(self, ks: tuple[int, ...]) -> Self:
+        """Itself: there is no other k."""
+        return self
+
+    def reduce(self: Reducer, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
+        """The mean over the trials of each value; None for each when there is no trial."""
+        if not trials:
+            return (None,) * len(self.metrics(""))
+        return tuple(fsum(column) / len(column) for column in zip(*trials, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
-class TopK:
+class TopK(_Averaging):
     """Was the answer among the first k? Several trials of one sample are averaged.
 
     Attributes:
         ks: the values of k; the benchmark function is called with each.
-        bits_per_byte: whether the bits per byte of the right answer are a metric beside them;
+        bits_per_byte: whether the bits per byte of the right answer are a further metric;
             they are read from the response's `answer_logprob`.
     """
 
     ks: tuple[int, ...]
     bits_per_byte: bool = False
     takes_k: ClassVar[bool] = True
-    several_trials: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_ks(self.ks, "top_k")
@@ -81,26 +101,19 @@ class TopK:
     @property
     def observed(self) -> tuple[str, ...]:
         """Names of what `observe` reads."""
-        return (_BITS,) if self.bits_per_byte else ()
+        return tuple(_bits_metric(self))
 
     def metrics(self, benchmark: str) -> tuple[str, ...]:
         """`real@1`, `real@5` ... for benchmark `real`, and `real_bits_per_byte`."""
-        shares = tuple(f"{benchmark}@{k}" for k in self.ks)
-        return (*shares, f"{benchmark}_{_BITS}") if self.bits_per_byte else shares
+        return (*(f"{benchmark}@{k}" for k in self.ks), *_bits_metric(self, f"{benchmark}_"))
 
     def kinds(self, benchmark: str) -> dict[str, Metric]:
         """Bits per byte are no share."""
-        return {f"{benchmark}_{_BITS}": BITS_PER_BYTE} if self.bits_per_byte else {}
+        return _bits_metric(self, f"{benchmark}_")
 
     def observe(self, response: Any, answer: str) -> tuple[float, ...]:
-        """What is read from a response beside the function's word, named in `observed`."""
-        return (_bits_of(response, answer),) if self.bits_per_byte else ()
-
-    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
-        """The mean over the trials of each value; None for each when there is no trial."""
-        if not trials:
-            return (None,) * (len(self.ks) + self.bits_per_byte)
-        return tuple(_mean(column) for column in zip(*trials, strict=True))
+        """What is read from a response itself, named in `observed`."""
+        return _bits_of(self, response, answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +125,12 @@ class PassAtK:
     """
 
     at: tuple[int, ...]
+    ks: ClassVar[tuple[int, ...]] = ()  # a trial is judged once, whatever k is
     takes_k: ClassVar[bool] = True
     several_trials: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_ks(self.at, "pass_at_k")
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """Empty: a trial is judged once, whatever k is."""
-        return ()
 
     def with_ks(self, ks: tuple[int, ...]) -> PassAtK:
         """The same question for other values of k."""
@@ -138,7 +147,7 @@ class PassAtK:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(_Averaging):
     """The mean of the trials' values.
 
     Attributes:
@@ -150,17 +159,7 @@ class Mean:
     name: str | None = None
     unit: Unit = "share"
     higher_is_better: bool | None = True
-    takes_k: ClassVar[bool] = False
-    several_trials: ClassVar[bool] = False
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """Empty: a mean has no k."""
-        return ()
-
-    def with_ks(self, ks: tuple[int, ...]) -> Mean:
-        """Itself: a mean has no k."""
-        return self
+    ks: ClassVar[tuple[int, ...]] = ()
 
     def metrics(self, benchmark: str) -> tuple[str, ...]:
         """The one metric's name."""
@@ -170,20 +169,16 @@ class Mean:
         """What the metric means, as it was declared."""
         return {self.name or benchmark: Metric(self.unit, self.higher_is_better)}
 
-    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
-        """The mean, or None when there is no trial."""
-        return (_mean([value for (value,) in trials]) if trials else None,)
-
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Named(_Averaging):
     """The mean of each of several values, which the benchmark function returns by name.
 
     Attributes:
         names: of the values; their metrics are named `BENCHMARK NAME`.
         decides: the name whose value 1.0 means that an item passes; empty where none does.
-        corpus: names of metrics that no single sample has a value of, such as a perplexity: who
-            made the benchmark makes them of all answers at the end.
+        corpus: names of metrics that no single sample has a value of, such as a perplexity: the
+            benchmark's author computes them from all answers at the end.
         falls: names of values of which less is better.
         rises: names of values of which more is better; of the others a table of names decides.
         ungated: names that are shown and compared, and gated only on request.
@@ -195,17 +190,7 @@ class Named:
     falls: tuple[str, ...] = ()
     rises: tuple[str, ...] = ()
     ungated: tuple[str, ...] = ()
-    takes_k: ClassVar[bool] = False
-    several_trials: ClassVar[bool] = False
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """Empty: named values have no k."""
-        return ()
-
-    def with_ks(self, ks: tuple[int, ...]) -> Named:
-        """Itself: named values have no k."""
-        return self
+    ks: ClassVar[tuple[int, ...]] = ()
 
     def metrics(self, benchmark: str) -> tuple[str, ...]:
         """`gsm8k exact_match,strict-match` for benchmark `gsm8k`."""
@@ -223,18 +208,12 @@ class Named:
             found[f"{benchmark} {name}"] = replace(kind, gated=gated)
         return found
 
-    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
-        """The mean over the trials of each value; None for each when there is no trial."""
-        if not trials:
-            return (None,) * len(self.names)
-        return tuple(_mean(column) for column in zip(*trials, strict=True))
-
 
 @dataclass(frozen=True, slots=True)
-class FirstChoice:
+class FirstChoice(_Averaging):
     """Was a continuation the model's first choice, and how likely was it?
 
-    The benchmark function tells the first, called with `k` = 1; the second is read from the
+    The benchmark function, called with `k` = 1, decides the first; the second is read from the
     response, a `Likelihood`. Its metric is the perplexity.
 
     Attributes:
@@ -242,22 +221,11 @@ class FirstChoice:
     """
 
     bits_per_byte: bool = False
-    takes_k: ClassVar[bool] = False
-    several_trials: ClassVar[bool] = False
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """1: of the places after the first nothing is known."""
-        return (1,)
-
-    def with_ks(self, ks: tuple[int, ...]) -> FirstChoice:
-        """Itself: there is no other k."""
-        return self
+    ks: ClassVar[tuple[int, ...]] = (1,)  # nothing is known of the choices after the first
 
     def metrics(self, benchmark: str) -> tuple[str, ...]:
         """`lambada@1`, `lambada_perplexity` and `lambada_bits_per_byte` for benchmark `lambada`."""
-        bits = (f"{benchmark}_{_BITS}",) if self.bits_per_byte else ()
-        return (f"{benchmark}@1", *self.perplexities(benchmark), *bits)
+        return (f"{benchmark}@1", *self.kinds(benchmark))
 
     def perplexities(self, benchmark: str) -> tuple[str, ...]:
         """The metrics whose values are log likelihoods; see `SampleValues`."""
@@ -265,35 +233,39 @@ class FirstChoice:
 
     def kinds(self, benchmark: str) -> dict[str, Metric]:
         """Neither the perplexity nor bits per byte are a share."""
-        bits = {f"{benchmark}_{_BITS}": BITS_PER_BYTE} if self.bits_per_byte else {}
-        return {f"{benchmark}_perplexity": PERPLEXITY, **bits}
+        return {f"{benchmark}_perplexity": PERPLEXITY, **_bits_metric(self, f"{benchmark}_")}
 
     @property
     def observed(self) -> tuple[str, ...]:
         """Names of what `observe` reads."""
-        return ("log_likelihood", _BITS) if self.bits_per_byte else ("log_likelihood",)
+        return ("log_likelihood", *_bits_metric(self))
 
     def observe(self, response: Any, answer: str) -> tuple[float, ...]:
-        """What is read from a response beside the function's word, named in `observed`."""
-        bits = (_bits_of(response, answer),) if self.bits_per_byte else ()
-        return (response.logprob, *bits)
+        """What is read from a response itself, named in `observed`."""
+        return (response.logprob, *_bits_of(self, response, answer))
 
-    def reduce(self, trials: Sequence[Sequence[float]]) -> tuple[float | None, ...]:
-        """The means over the trials; None for each when there is no trial."""
-        if not trials:
-            return (None,) * (2 + self.bits_per_byte)
-        return tuple(_mean(column) for column in zip(*trials, strict=True))
+
+def _bits_metric(reducer: TopK | FirstChoice, prefix: str = "") -> dict[str, Metric]:
+    """The metric of the right answer's bits per byte, where the reducer has it."""
+    return {f"{prefix}bits_per_byte": BITS_PER_BYTE} if reducer.bits_per_byte else {}
+
+
+def _bits_of(reducer: TopK | FirstChoice, response: Any, answer: str) -> tuple[float, ...]:
+    """Its value; NaN where the response holds no likelihood of the right answer."""
+    if not reducer.bits_per_byte:
+        return ()
+    return (bits_per_byte(getattr(response, "answer_logprob", None), answer),)
 
 
 def with_bits_per_byte(reducer: Reducer) -> Reducer:
-    """The reducer with the right answer's bits per byte beside its metrics, where it can."""
+    """The reducer with the right answer's bits per byte as a further metric, where it can."""
     if isinstance(reducer, TopK | FirstChoice):
         return replace(reducer, bits_per_byte=True)
     return reducer
 
 
 def observed_by(reducer: Reducer) -> tuple[str, ...]:
-    """Names of what a reducer reads from a response beside the function's word; mostly none."""
+    """Names of what a reducer reads from a response itself; mostly none."""
     return tuple(getattr(reducer, "observed", ()))
 
 
@@ -303,7 +275,7 @@ def perplexities_of(reducer: Reducer, benchmark: str) -> tuple[str, ...]:
 
 
 def kinds_of(reducer: Reducer, benchmark: str) -> dict[str, Metric]:
-    """What a reducer's metrics mean; one that is not there is a share, more of which is better."""
+    """What a reducer's metrics mean; one without an entry is a share: more is better."""
     return dict(reducer.kinds(benchmark)) if hasattr(reducer, "kinds") else {}
 
 
@@ -325,10 +297,7 @@ def pass_at_k(*ks: int) -> Reducer:
 
 
 def mean(
-    metric_name: str | None = None,
-    *,
-    unit: Unit = "share",
-    higher_is_better: bool | None = True,
+    metric_name: str | None = None, *, unit: Unit = "share", higher_is_better: bool | None = True
 ) -> Reducer:
     """The mean of a graded or 0/1 value, under the benchmark's name or the given one.
 
@@ -341,17 +310,8 @@ def mean(
 
 
 def first_choice() -> Reducer:
-    """LAMBADA of causal models: was it the first choice, and the perplexity beside it."""
+    """LAMBADA of causal models: was it the first choice, and its perplexity."""
     return FirstChoice()
-
-
-def _bits_of(response: Any, answer: str) -> float:
-    """Bits per byte of the right answer; NaN where the response holds no likelihood of it."""
-    return bits_per_byte(getattr(response, "answer_logprob", None), answer)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
 
 
 def _check_ks(ks: tuple[int, ...], where: str) -> None:
@@ -371,3 +331,62 @@ REDUCERS: Mapping[str, type[Any]] = {
     "first_choice": FirstChoice,
     "named": Named,
 }
+# Those that conftests registered, which every process reads.
+_REGISTERED: dict[str, type[Any]] = {}
+
+
+def register_reducer(name: str, kind: type[Any]) -> None:
+    """Register a reducer of your own under a name.
+
+    Args:
+        kind: a frozen dataclass that implements `Reducer`; its fields are JSON values.
+
+    Raises:
+        CkptbenchError: the name is taken, or `kind` is no dataclass.
+    """
+    if {**REDUCERS, **_REGISTERED}.get(name, kind) is not kind:
+        raise CkptbenchError(f"a reducer named {name!r} exists", where="register_reducer")
+    if not is_dataclass(kind):
+        raise CkptbenchError(f"{kind.__name__} is no dataclass", where="register_reducer")
+    _REGISTERED[name] = kind
+
+
+def reducer(name: str) -> Callable[[Kind], Kind]:
+    """Decorate a frozen dataclass as a reducer; see `register_reducer`."""
+
+    def register(kind: Kind) -> Kind:
+        register_reducer(name, kind)
+        return kind
+
+    return register
+
+
+def spec_of(reducer: Reducer) -> dict[str, Any]:
+    """A reducer as JSON values.
+
+    Raises:
+        CkptbenchError: its class is not registered.
+    """
+    for name, kind in _reducers().items():
+        if type(reducer) is kind:
+            return {"reducer": name, **asdict(reducer)}  # type: ignore[call-overload]
+    raise CkptbenchError(
+        f"{type(reducer).__name__} is not a registered reducer",
+        where="score=",
+        remedy="call ckptbench.register_reducer(NAME, CLASS) in a conftest",
+    )
+
+
+def reducer_of(spec: Mapping[str, Any]) -> Reducer:
+    """The reducer that `spec_of` described."""
+    fields = {n: tuple(v) if isinstance(v, list) else v for n, v in spec.items()}
+    name = str(fields.pop("reducer"))
+    known = _reducers()
+    if name not in known:
+        raise CkptbenchError(f"unknown reducer {name!r}{nearest(name, known)}")
+    reducer: Reducer = known[name](**fields)
+    return reducer
+
+
+def _reducers() -> dict[str, type[Any]]:
+    return {**contributions("pytest_ckptbench_reducers"), **_REGISTERED}

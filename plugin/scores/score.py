@@ -59,7 +59,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class SampleValues:
-    """What every scored sample came to: the one table scores and comparisons are made of.
+    """The values of every scored sample: the table that scores and comparisons are made of.
 
     Attributes:
         metrics: m column names.
@@ -70,9 +70,9 @@ class SampleValues:
             `exp(-mean(x))`.
         trials: how many answers each sample's values were reduced from, `[n]`; empty where that
             is not known.
-        kinds: what the metrics mean; one that is not there is a share, more of which is better.
+        kinds: what the metrics mean; one without an entry is a share: more is better.
         by_name: whether the benchmark names the values that it gives for a sample: then one
-            without a value of some metric is none of that metric's.
+            without a value of some metric does not count for that metric.
     """
 
     metrics: tuple[str, ...]
@@ -139,8 +139,8 @@ class Noise:
         se_twice_trials: expected with twice the trials of the same problems.
         se_twice_problems: expected with twice the problems of as many trials each.
         remedy: what shrinks the error most for the same number of answers. Twice the problems
-            never leave more error than twice the trials; `more trials` is said where they leave
-            hardly more (5%), as problems have to be found.
+            never leave more error than twice the trials; `more trials` is recommended where they
+            leave hardly more (5%), as problems have to be found.
     """
 
     metric: str
@@ -154,7 +154,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """What asking some samples once more came to.
+    """How many outcomes flipped when some samples were asked again.
 
     Attributes:
         samples: how many have both outcomes.

@@ -1,8 +1,8 @@
-"""Blocks are answered in the background while earlier items report.
+"""Answers blocks in the background while earlier items report.
 
 Two threads: the asker makes requests, looks for stored answers and drives the engine; the writer
-makes answers durable, many in one commit while the disk is busy with the one before. Only then
-may their items report.
+stores answers, many in one commit while the disk is busy with the one before. Only then may their
+items report.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uuid import uuid4
 import pytest
 
 from .._util.errors import CkptbenchError
-from ..api.engine import Engine
+from ..api.protocol import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
 from ..results.answers import Asker, Key, encode
@@ -31,13 +31,11 @@ from .executions import Executions
 from .group import Group
 
 _STOP = object()
-
-
 ANSWERING: pytest.StashKey[Answering] = pytest.StashKey()
 
 
 class OutOfTime(Exception):
-    """A group has been asked for as long as it may be."""
+    """The time limit of a group is over."""
 
 
 @dataclass(eq=False)
@@ -47,7 +45,7 @@ class Block:
     Attributes:
         answered: how many of them have their response.
         started: when answering began, of `time.monotonic`; None while it waits for its turn.
-        dropped: whether its engine is torn down, so that nothing more is to be asked.
+        dropped: whether its engine is torn down, so that no further request is made.
     """
 
     items: Sequence[Question]
@@ -63,8 +61,8 @@ class _Answer:
     """A response on its way to its item.
 
     Attributes:
-        key: None for a failure, which is not kept.
-        new: what is to be stored under the key; empty for an answer that is there already.
+        key: None for a failure, which is not stored.
+        new: what to store under the key; empty for an answer that is stored already.
     """
 
     position: int
@@ -82,7 +80,7 @@ class Answering:
         store: where answers are kept.
         reuse: whether stored answers are used.
         progress: called about every second while an item waits.
-        step: how far ahead the block lies that this process runs next; 0 answers none ahead.
+        step: how many blocks ahead this process runs next; 0 answers none ahead.
     """
 
     items: Sequence[object]
@@ -94,7 +92,7 @@ class Answering:
     executions: Executions = field(default_factory=Executions)
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
-    _news: threading.Condition = field(default_factory=threading.Condition)
+    _answers_ready: threading.Condition = field(default_factory=threading.Condition)
     _to_ask: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
     _to_write: queue.SimpleQueue[object] = field(default_factory=queue.SimpleQueue)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -103,25 +101,26 @@ class Answering:
     _stopping: bool = False
     _described: dict[int, tuple[Engine, str, dict[str, object]]] = field(default_factory=dict)
     _handed_out: bytearray = field(default_factory=bytearray)
-    _begun: dict[int, float] = field(default_factory=dict)
-    _at_work: int = -1
-    _broken: str = ""
+    _first_request: dict[int, float] = field(default_factory=dict)
+    _current: int = -1
+    _store_error: str = ""
 
     def __post_init__(self) -> None:
         self._handed_out = bytearray(len(self.items))
 
     def response(self, item: Question) -> Response:
-        """The response of an item, waiting for it. Called from pytest's thread.
+        """Wait for the response of an item. Called from pytest's thread.
 
-        The block after the item's is set to work too, when the same engine answers it.
+        The block after the item's is queued too, if the same engine answers it.
         """
         position = item.position
         number = self.plan.block_of[position]
-        if number != self._at_work:
-            self._at_work = number
-            self._begin(number, item)
+        if number != self._current:
+            self._current = number
+            if number not in self._blocks:
+                self._begin(number, item.group, item.group.fixtures.engine)
             self._begin_next(number)
-        if self._handed_out[position]:  # a rerun: a stored answer, or a failure's new try
+        if self._handed_out[position]:  # a rerun: a stored answer, or a failure tried again
             self._to_ask.put(Block([item], item.group, item.group.fixtures.engine))
         self._handed_out[position] = 1
         response = self._ready.pop(position, None)
@@ -129,11 +128,11 @@ class Answering:
 
     def _wait(self, position: int, block: Block) -> Response:
         last = time.monotonic()
-        with self._news:
+        with self._answers_ready:
             while position not in self._ready:
-                if self._broken:
-                    return Failed(f"the answer could not be stored: {self._broken}")
-                if not self._news.wait(timeout=0.5) and time.monotonic() - last > 1:
+                if self._store_error:
+                    return Failed(f"the answer could not be stored: {self._store_error}")
+                if not self._answers_ready.wait(timeout=0.5) and time.monotonic() - last > 1:
                     last = time.monotonic()
                     self.progress(block)
             return self._ready.pop(position)
@@ -141,22 +140,22 @@ class Answering:
     def unload(self, engine: Engine, wait_s: float = 30.0) -> None:
         """Forget an engine that is torn down, so that its model can leave memory.
 
-        It stops after the answer at hand. What it has not answered is asked anew, if its items
-        run at all.
+        It stops after the current answer. What it has not answered is requested again, if its
+        items run at all.
         """
-        held = [(number, block) for number, block in self._blocks.items() if block.engine is engine]
-        for _, block in held:
+        own = [(number, block) for number, block in self._blocks.items() if block.engine is engine]
+        for _, block in own:
             block.dropped = True
         with self._between_blocks:
             self._between_blocks.wait_for(lambda: self._asking is not engine, wait_s)
         self._described.pop(id(engine), None)
-        for number, block in held:
+        for number, block in own:
             block.engine = None
             if block.answered < len(block.items):
                 del self._blocks[number]
 
     def close(self, wait_s: float = 30.0) -> None:
-        """Stop after the answers at hand and make those durable."""
+        """Stop after the current answers and store them."""
         self._stopping = True
         self._to_ask.put(_STOP)
         deadline = time.monotonic() + wait_s
@@ -166,29 +165,27 @@ class Answering:
     # pytest's thread
 
     def between_blocks(self, work: Callable[[], list[Response]]) -> list[Response]:
-        """What `work` gives, done in the asker's thread when no block is at work there."""
+        """Call `work` in the asker's thread, between two blocks."""
         self._start()
         done: Future[list[Response]] = Future()
 
         def do() -> None:
             try:
                 done.set_result(work())
-            except BaseException as error:  # a thread that dies would be waited for without end
+            except BaseException as error:  # a dead thread would be waited for without end
                 done.set_exception(error)
 
         self._to_ask.put(do)
         return done.result()
 
-    def _begin(self, number: int, item: Question) -> None:
-        if number not in self._blocks:
-            members: list[Question] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
-            block = self._blocks[number] = Block(members, item.group)
-            block.engine = item.group.fixtures.engine
-            self._start()
-            self._to_ask.put(block)
+    def _begin(self, number: int, group: Group, engine: Engine) -> None:
+        members: list[Question] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
+        block = self._blocks[number] = Block(members, group, engine)
+        self._start()
+        self._to_ask.put(block)
 
     def _begin_next(self, number: int) -> None:
-        """Prefetch the next block when that needs no other model than the one at work."""
+        """Queue the next block if that needs no other model than the current one."""
         following = number + self.step(number)
         if following >= len(self.plan.blocks) or following in self._blocks:
             return
@@ -196,20 +193,13 @@ class Answering:
         group, current = first.group, self._blocks[number].group
         if group.fixtures.values is None and group.executes:
             return  # its sandbox is set up with its first item
-        if (
-            group.fixtures.values is None
-            and group.fixtures.engine_key == current.fixtures.engine_key
-        ):
-            engine: Engine = current.fixtures.engine
-        elif group.fixtures.values is not None and group.checkpoint == current.checkpoint:
-            engine = group.fixtures.engine
+        if group.fixtures.values is None:
+            own, same = current, group.fixtures.engine_key == current.fixtures.engine_key
         else:
-            return
-        if not self.store.taken().isdisjoint(self.plan.blocks[following]):
-            return  # another worker has it
-        members: list[Question] = [self.items[p] for p in self.plan.blocks[following]]  # type: ignore[misc]
-        block = self._blocks[following] = Block(members, group, engine)
-        self._to_ask.put(block)
+            own, same = group, group.checkpoint == current.checkpoint
+        # A block that is taken is another worker's.
+        if same and self.store.taken().isdisjoint(self.plan.blocks[following]):
+            self._begin(following, group, own.fixtures.engine)
 
     def _start(self) -> None:
         if not self._threads:
@@ -253,7 +243,7 @@ class Answering:
                     break
         except OutOfTime as error:
             reason = str(error)
-        except BaseException as error:  # a thread that dies would be waited for without end
+        except BaseException as error:  # a dead thread would be waited for without end
             reason = f"the engine failed: {type(error).__name__}: {error}"
             detail = traceback.format_exc()
             runlog.LOG.error("%s: %s\n%s", block.group.title, reason, detail)
@@ -266,7 +256,7 @@ class Answering:
     def _answer(self, block: Block, engine: Engine) -> Iterator[_Answer]:
         group = block.group
         fingerprint, settings = self._describe(engine, group)
-        asked: list[tuple[Question, Request, Key]] = []
+        pending: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
         key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
         for item in block.items:
@@ -277,50 +267,51 @@ class Answering:
                 reason = f"the sample could not be asked: {type(error).__name__}: {error}"
                 yield _Answer(item.position, Failed(reason, traceback.format_exc()))
             else:
-                asked.append((item, request, key))
+                pending.append((item, request, key))
         reused = 0
         if self.reuse:
             left = []
-            for entry, found in zip(asked, self.store.find([k for *_, k in asked]), strict=True):
+            known = self.store.find([key for *_, key in pending])
+            for entry, found in zip(pending, known, strict=True):
                 if found is None:
                     left.append(entry)
                 else:
                     reused += 1
                     item, _, key = entry
                     yield _Answer(item.position, self._read_programs(item, found), key)
-            asked = left
+            pending = left
         started = time.monotonic()
-        expected = set(range(len(asked)))
+        expected = set(range(len(pending)))
         try:
-            if asked:
+            if pending:
                 self.check_time(group)
-                requests = [request for _, request, _ in asked]
+                requests = [request for _, request, _ in pending]
                 for index, response in answer_requests(engine, requests, group.asked.batch_size):
                     if index not in expected:
-                        again = "twice" if 0 <= index < len(asked) else f"of {len(asked):,}"
+                        again = "twice" if 0 <= index < len(pending) else f"of {len(pending):,}"
                         raise ValueError(f"it answered request {index} {again}")
                     expected.remove(index)
-                    item, _, key = asked[index]
+                    item, _, key = pending[index]
                     yield self._encoded(item, key, response)
                     if expected:
                         self.check_time(group)
         finally:
             seconds = time.monotonic() - started
-            done = len(asked) - len(expected)
+            done = len(pending) - len(expected)
             self.store.add_work(group.index, seconds)
-            counts = (group.title, f"{done:,}", f"{len(asked):,}", seconds, f"{reused:,}")
+            counts = (group.title, f"{done:,}", f"{len(pending):,}", seconds, f"{reused:,}")
             runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *counts)
 
     def check_time(self, group: Group) -> None:
-        """Stop asking for a group whose time is up; what is answered stays.
+        """Make no further request for a group whose time limit is over; answers stay.
 
         Raises:
-            OutOfTime: it has been asked for longer than the configuration allows.
+            OutOfTime: requests were made for longer than the configuration allows.
         """
         now = time.monotonic()
-        begun = self._begun.setdefault(group.index, now)
+        first = self._first_request.setdefault(group.index, now)
         timeout_s = group.asked.timeout_s
-        if timeout_s is not None and now - begun > timeout_s:
+        if timeout_s is not None and now - first > timeout_s:
             source = group.asked.sources.get("timeout_s", "")
             raise OutOfTime(f"not asked: its timeout of {timeout_s:g} s is over ({source})")
 
@@ -354,10 +345,7 @@ class Answering:
         return fingerprint, settings
 
     def _read_programs(self, item: Question, response: Response) -> Response:
-        """The response for the main thread.
-
-        Programs are read and submitted to the sandbox here; the main thread reads the others.
-        """
+        """Programs are read and submitted to the sandbox; the main thread reads the others."""
         if not item.group.executes:
             return response
         read = item.group.read(item.sample, response)
@@ -367,33 +355,29 @@ class Answering:
     # The writer's thread
 
     def _write_answers(self) -> None:
+        items: Sequence[Question] = self.items  # type: ignore[assignment]
         stopped = False
         while not stopped:
             batch = [self._to_write.get()]
-            while True:
-                try:
-                    batch.append(self._to_write.get_nowait())
-                except queue.Empty:
-                    break
+            while not self._to_write.empty():  # no other thread takes from the queue
+                batch.append(self._to_write.get())
             stopped = batch[-1] is _STOP
             answers = [answer for answer in batch if isinstance(answer, _Answer)]
+            kept = [
+                (a.position, items[a.position].group.index, a.key, a.new) for a in answers if a.key
+            ]
             try:
-                self._store(answers)
-            except Exception as error:  # a thread that dies would be waited for without end
-                self._broken = error.what if isinstance(error, CkptbenchError) else repr(error)
-                with self._news:
-                    self._news.notify_all()
+                if kept:
+                    self.store.serve(kept)
+            except Exception as error:  # a dead thread would be waited for without end
+                self._store_error = error.what if isinstance(error, CkptbenchError) else repr(error)
+                with self._answers_ready:
+                    self._answers_ready.notify_all()
                 return
-            with self._news:
+            with self._answers_ready:
                 for answer in answers:
                     self._ready[answer.position] = answer.response
                     number = self.plan.block_of[answer.position]
                     if number in self._blocks:
                         self._blocks[number].answered += 1
-                self._news.notify_all()
-
-    def _store(self, answers: list[_Answer]) -> None:
-        of: Sequence[Question] = self.items  # type: ignore[assignment]
-        given = [(a.position, of[a.position].group.index, a.key, a.new) for a in answers if a.key]
-        if given:
-            self.store.serve(given)
+                self._answers_ready.notify_all()

@@ -1,7 +1,7 @@
-"""From items to blocks: what one `answer` call gets, and what one worker gets.
+"""Cuts items into blocks: what one `answer` call gets, and what one worker gets.
 
-A plan depends on nothing but the order of the items and their groups, so every worker of a session
-and the scheduler that serves them make the same one.
+A plan depends only on the order of the items and their groups, so every worker of a session and
+the scheduler make the same one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ BLOCK_SIZE = 2048
 
 
 class Question(Protocol):
-    """What an item asks, as those see it who answer.
-
-    Attributes:
-        position: in the session's running order.
-        trial: which of the answers to the sample, from 0.
-    """
+    """What answering needs of an item; `position` is its index in the session's running order."""
 
     position: int
     sample: Sample
@@ -47,8 +42,8 @@ class Plan:
 def cut(groups: Iterable[Hashable | None], size: int = BLOCK_SIZE) -> Plan:
     """Cut items into blocks of one group and at most `size` items.
 
-    Items keep their order, whatever it is: a block is the next `size` items of a group, also when
-    items of other groups stand between them.
+    Items keep their order, whatever it is: a block is the next `size` items of a group, even if
+    items of other groups are between them.
 
     Args:
         groups: the group of each item in running order; None for an item that asks no model.
@@ -80,7 +75,7 @@ def home_of(number: int, n_workers: int) -> int:
 
 
 def step_of(worker: int, n_workers: int, number: int) -> int:
-    """How many blocks ahead the next one of a worker is; 0 for a block that is another worker's.
+    """How many blocks ahead the next one of a worker is; 0 for another worker's block.
 
     Args:
         n_workers: 0 without pytest-xdist.

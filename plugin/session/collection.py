@@ -1,22 +1,22 @@
-"""What a session collected: whose a name is, who is asked what, and which options do not fit."""
+"""What a session collected: benchmarks by name, their groups, and options that do not fit them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, nearest
 from .._util.extensions import hooks
 from .._util.names import name_list
-from ..api.benchmark import Benchmark
+from ..api.benchmark import Benchmark, task_names
 from ..api.protocol import EvalProtocol
 from ..api.requests import CompoundRequest, Sample
-from ..api.tasks import task_names
 from ..config.command_line import check_names
+from ..config.eval_config import SHIPPED, EvalPlan, check_wanted
 from ..config.options import Options
 from .group import Group
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Collected:
-    """See the module.
+    """The benchmarks that a session collected.
 
     Attributes:
         groups: in the order of collection.
         all_unasked: whether no checkpoint can answer anything.
-        stand_ins: which protocols stand in for a benchmark's own, as notes.
+        stand_ins: notes on protocols that replace a benchmark's own.
     """
 
     config: pytest.Config
@@ -46,25 +46,22 @@ class Collected:
 
     @cached_property
     def resolver(self) -> CheckpointResolver | None:
-        """What knows the meaning of `--checkpoint`; None where no plugin does.
-
-        Without one, what was given stands as it is.
-        """
+        """What resolves `--checkpoint`; None where no plugin does, and specs stay as given."""
         found: CheckpointResolver | None = hooks().pytest_ckptbench_resolver(options=self.options)
         return found
 
     def claim(self, name: str, where: str) -> None:
-        """Give a benchmark's name to the function that has it.
+        """Register the function that a benchmark's name belongs to.
 
         Raises:
-            CkptbenchError: another function of the session has it: their scores would be one.
+            CkptbenchError: another function of the session has the name.
         """
         owner = self._owners.setdefault(name, where)
         if owner != where:
             raise CkptbenchError(
                 f"the benchmark name {name!r} is taken by {owner}",
                 where=where,
-                remedy="begin the names of its protocols with another word",
+                remedy="begin the names of its protocols with another name",
             )
 
     def protocols_of(self, found: Benchmark) -> tuple[EvalProtocol, ...]:
@@ -77,8 +74,8 @@ class Collected:
     def protocols_for(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
         """The protocols these samples are asked by.
 
-        Samples of another make may lack what the benchmark's own protocols need (MBPP+ has no
-        solved examples): then it is the first on request that can ask one, and a note says so.
+        Samples of a variant may lack what the benchmark's own protocols need (MBPP+ has no solved
+        examples). Then the first optional protocol that can ask one is used, with a note.
         """
         protocols = self.protocols_of(found)
         if found.name in self.options.protocol or _can_ask(protocols, rows) or not rows:
@@ -94,39 +91,37 @@ class Collected:
     def unasked(self, group: Group, sample: Sample) -> str:
         """Why a group's checkpoint is not asked at all; empty when it is.
 
-        A masked language model writes no programs. Only checkpoints that are loaded by our own
-        fixtures are judged: what a conftest plugs in answers what it likes.
+        A masked language model writes no programs. Only checkpoints that our own fixtures load
+        are checked: nothing is known of an engine that a conftest brings.
         """
         if not group.checkpoint or not group.loads_checkpoint or self.resolver is None:
             return ""
         try:
             request = group.protocol.ask(sample, group.context(0))
         except Exception:
-            return ""  # the sample's own error, told when it is asked
+            return ""  # the sample's own error, reported when it is asked
         if isinstance(request, CompoundRequest) and request.parts:
-            request = request.parts[0]  # they are of one kind of model
-        kind = type(request)
-        why = self.resolver.why_not(group.checkpoint.spec, kind)
+            request = request.parts[0]  # all parts are for the same kind of model
+        why = self.resolver.why_not(group.checkpoint.spec, type(request))
         if why:
-            told = self._unasked.setdefault((group.benchmark.name, why), [])
-            told.append(group.checkpoint_name)
-            self.all_unasked = not self.groups
-        else:
-            self.all_unasked = False
+            names = self._unasked.setdefault((group.benchmark.name, why), [])
+            names.append(group.checkpoint_name)
+        self.all_unasked = bool(why) and not self.groups
         return why
 
     def unasked_notes(self, checkpoints: int) -> tuple[str, ...]:
-        """Which checkpoints cannot answer what, each told once.
+        """Which checkpoints cannot answer what; each is noted once.
 
         Args:
             checkpoints: how many the session has.
         """
-        told = []
-        for (benchmark, why), names in self._unasked.items():
-            asked_not = name_list(list(dict.fromkeys(names)), checkpoints)
-            told.append(f"{benchmark} was not asked of {asked_not}: {why}")
+        notes = tuple(
+            f"{benchmark} was not asked of {name_list(list(dict.fromkeys(names)), checkpoints)}: "
+            f"{why}"
+            for (benchmark, why), names in self._unasked.items()
+        )
         self._unasked.clear()
-        return tuple(told)
+        return notes
 
     def refuse(self, error: CkptbenchError) -> None:
         """Note an option that cannot be followed; `check` raises the first."""
@@ -138,9 +133,12 @@ class Collected:
         A setting of the ini file may name a benchmark that this session did not collect.
 
         Raises:
-            CkptbenchError: naming the option and the nearest known name; see `validate`.
+            CkptbenchError: naming the option and the nearest known name.
         """
-        self._check_config()
+        if (plan := self.options.eval_config) is not None:
+            check_metrics(self.groups)
+            tasks = partial(task_names, self.options)
+            check_config_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
         if not self._benchmarks:
             return
         for error in self._refusals:
@@ -157,17 +155,59 @@ class Collected:
         )
         check_names(chosen, self._benchmarks)
 
-    def _check_config(self) -> None:
-        plan = self.options.eval_config
-        if plan is None:
-            return
-        from . import validate as checks
-
-        checks.check_metrics(self.groups)
-        tasks = partial(task_names, self.options)
-        checks.check_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
-
 
 def _can_ask(protocols: Iterable[EvalProtocol], rows: Sequence[Sample]) -> bool:
     """Whether one of the protocols can ask one of the samples."""
     return any(protocol.covers(row) for protocol in protocols for row in rows)
+
+
+def check_config_names(
+    plan: EvalPlan,
+    collected: Collection[str],
+    tasks: Callable[[], Iterable[str]],
+    *,
+    idle_too: bool,
+) -> None:
+    """Refuse a configuration file that names an unknown benchmark or task.
+
+    Args:
+        collected: names of the benchmarks that were collected.
+        tasks: gives the names of lm-eval's tasks, which takes seconds: only called when needed.
+        idle_too: whether entries that do not run are checked as well.
+
+    Raises:
+        CkptbenchError: naming each entry and the nearest known name.
+    """
+    checked = (*plan.settings, *(plan.idle if idle_too else ()))
+    entry_of = {name: settings.entry for settings in checked for name in settings.names}
+    unknown = entry_of.keys() - set(collected) - set(SHIPPED)
+    if not unknown:
+        return
+    theirs = list(tasks())
+    known = sorted({*collected, *SHIPPED, *theirs})
+    wrong = [
+        f"{entry_of[name]} names {name!r}{nearest(name, known)}"
+        for name in sorted(unknown.difference(known))
+    ]
+    if wrong:
+        remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
+        raise CkptbenchError(
+            "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
+            where=plan.path,
+            remedy=remedy if theirs else "lm-eval's tasks need pip install 'ckptbench[lm-eval]'",
+        )
+
+
+def check_metrics(groups: Iterable[Group]) -> None:
+    """Refuse metrics of a configuration file that none of an entry's benchmarks has.
+
+    Raises:
+        CkptbenchError: naming them.
+    """
+    by_entry: dict[str, list[Group]] = {}
+    for group in groups:
+        if group.asked.metrics is not None:
+            by_entry.setdefault(group.asked.sources["metrics"], []).append(group)
+    for entry, members in by_entry.items():
+        metrics = [metric for group in members for metric in group.all_metrics]
+        check_wanted(metrics, members[0].asked.metrics or (), f"{entry}.metrics")

@@ -1,17 +1,18 @@
-"""Requests of several parts: taken apart before the engine, put together behind it.
+"""Requests to an engine: compound ones taken apart and put together, and responses checked.
 
 An engine knows only single requests. It gets the parts of all samples at once, so that they share
-its batches.
+its batches. Every response is checked before it reaches the run store and the benchmark function:
+JSON cannot hold NaN, and no file can hold half of a surrogate pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any
 
-from ..api.engine import Engine
+from ..api.protocol import Engine
 from ..api.requests import CompoundRequest, CompoundResponse, Failed, Request, Response, Skipped
-from .accepting import accepted
 
 
 def answer(
@@ -20,8 +21,7 @@ def answer(
     """Yield `(index into requests, response)` as answers arrive, as an engine does.
 
     A `CompoundRequest` is answered when each of its parts is. Where a part fails, or is skipped,
-    so is the whole. A response that is no valid answer is a failure from here on; see
-    `accepting`.
+    so is the whole. A response that is not `accepted` becomes a failure.
 
     Args:
         at_once: requests that the engine gets in one call at most; 0 gives it all.
@@ -38,16 +38,16 @@ def answer(
     for index, request in enumerate(requests):
         parts = request.parts if isinstance(request, CompoundRequest) else (request,)
         waiting[index] = [None] * len(parts)
-        owners += [(index, place) for place in range(len(parts))]
+        owners += [(index, part) for part in range(len(parts))]
         flat += parts
         if not parts:
             yield index, CompoundResponse(())
     missing = {index: len(parts) for index, parts in waiting.items()}
     for number, response in _in_portions(engine, flat, at_once):
-        index, place = owners[number]
-        if waiting[index][place] is not None:
+        index, part = owners[number]
+        if waiting[index][part] is not None:
             raise ValueError(f"it answered request {number} twice")
-        waiting[index][place] = response
+        waiting[index][part] = response
         missing[index] -= 1
         if not missing[index]:
             whole = isinstance(requests[index], CompoundRequest)
@@ -67,8 +67,45 @@ def _in_portions(
 
 
 def _together(parts: Sequence[Any]) -> Response:
-    for kind in (Failed, Skipped):
-        for part in parts:
-            if isinstance(part, kind):
-                return part
-    return CompoundResponse(tuple(parts))
+    unanswered = (part for kind in (Failed, Skipped) for part in parts if isinstance(part, kind))
+    return next(unanswered, CompoundResponse(tuple(parts)))
+
+
+def accepted(response: Response) -> Response:
+    """The same response, or a `Failed` that names a field whose value no valid answer has.
+
+    Every number of a response is finite: a log probability of NaN comes from a broken model, and
+    one of minus infinity is overflow in nearly every case. `None` is accepted where a field may
+    have it. Every text can be encoded: half of a surrogate pair is no character.
+
+    Args:
+        response: anything that an engine gave; an object of another type is refused by the store.
+    """
+    for name in getattr(type(response), "__slots__", ()):
+        fault = _fault(getattr(response, name, None))
+        if fault:
+            return Failed(f"the engine gave {fault} as {name}, so there is no valid answer")
+    return response
+
+
+def _fault(value: Any) -> str:
+    """What is wrong with a field's value; empty when nothing is."""
+    kind = type(value)
+    if kind is str:
+        # Nearly all texts pass by the first test, which costs nothing.
+        return "" if value.isascii() or _encodes(value) else "a text with half a surrogate pair"
+    if isinstance(value, float):
+        return "" if isfinite(value) else f"{float(value)}"
+    if kind is tuple or kind is list:
+        return next(filter(None, map(_fault, value)), "")
+    if hasattr(kind, "__dataclass_fields__"):  # the parts of a compound response
+        return _fault([getattr(value, name, None) for name in kind.__dataclass_fields__])
+    return ""
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

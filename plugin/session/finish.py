@@ -6,7 +6,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,20 +18,28 @@ from .._util.version import __version__
 from ..config.eval_config import EvalPlan
 from ..config.options import Options, remaking_options, sampling_options
 from ..gate.baseline import Baseline
-from ..gate.verdict import Gate, fails
+from ..gate.scope import Scope
 from ..readers.baseline import write as write_baseline
-from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
 from ..results.layout import safe_name
 from ..results.lm_eval_format import task_results
-from ..results.summary import CheckpointResult, Given, Summary
+from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
-from ..runs.write import write_files
-from .context import RunContext
-from .run import Run, RunResult
-from .scope import scope_of
+from ..runs.write import gate_fails, write_files
+from .run import Run, RunContext, RunResult
+
+# pytest's own options that leave items out, by their destination.
+_SELECTING = {
+    "keyword": "-k",
+    "markexpr": "-m",
+    "deselect": "--deselect",
+    "lf": "--lf",
+    "stepwise": "--stepwise",
+    "ignore": "--ignore",
+    "ignore_glob": "--ignore-glob",
+}
 
 
 def conclude_run(
@@ -46,7 +53,7 @@ def conclude_run(
     Raises:
         CkptbenchError: a file cannot be written; what was written stays.
     """
-    options, outcomes = run.options, run.outcomes.by_nodeid
+    options, outcomes, context = run.options, run.outcomes.by_nodeid, RunContext(run)
     folded = fold_run(
         run.store,
         outcomes,
@@ -54,14 +61,14 @@ def conclude_run(
         baseline,
         created=run.started_iso,
         version=__version__,
-        amend=partial(_amended, RunContext(run)),
+        amend=lambda result: hooks().pytest_ckptbench_result(context=context, result=result),
         scope=scope_of(config, options),
     )
     summary = Summary(
         run_id=options.run_id,
         started=run.started_iso,
         seconds=round(time.time() - run.started, 3),
-        complete=all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks),
+        complete=folded.complete,
         exit_status=exit_status,
         gate=options.gate,
         checkpoints=folded.checkpoints,
@@ -73,12 +80,9 @@ def conclude_run(
     )
     summary, refusal = _update_baseline(options, config.invocation_params.dir, folded, summary)
     if exit_status in (0, 1):
-        verdicts = [verdict for _, verdict in gated_verdicts(summary)]
-        # Whoever writes a new baseline accepts what the old one shows of this run.
-        gate: Gate = "off" if summary.baseline_written else options.gate  # type: ignore[assignment]
-        failed = run.outcomes.others_failed or bool(refusal)
-        failed |= fails(verdicts, gate, summary.complete)
-        failed |= gate != "off" and nothing_compared(summary)
+        # Writing a new baseline accepts the differences from the old one.
+        gate = "off" if summary.baseline_written else options.gate
+        failed = run.outcomes.others_failed or bool(refusal) or gate_fails(summary, gate)
         summary = replace(summary, exit_status=int(failed))
     write_files(run.folder, run.store, outcomes, folded, summary, run.task_results)
     _write_copies(run, config.invocation_params.dir, summary)
@@ -87,17 +91,9 @@ def conclude_run(
     return replace(result, summary=_track(run, result.summary))
 
 
-def _amended(context: RunContext, result: CheckpointResult) -> CheckpointResult:
-    """A checkpoint's result as plugins amend it."""
-    amended: CheckpointResult = hooks().pytest_ckptbench_result(context=context, result=result)
-    return amended
-
-
 def _report(run: Run, summary: Summary) -> RunResult:
-    """Draw conclusions from several checkpoints, and write the requested report.
-
-    Neither may lose the run: an error becomes a note, and a report that is missing fails it.
-    """
+    """Draw conclusions from several checkpoints, and write the requested report."""
+    # Neither may lose the run: an error becomes a note, and a report that is missing fails it.
     options, folder = run.options, run.folder
     several = len(summary.checkpoints) > 1
     if not several and not options.report:
@@ -132,10 +128,7 @@ def _report(run: Run, summary: Summary) -> RunResult:
 
 
 def _track(run: Run, summary: Summary) -> Summary:
-    """Send the files to MLflow if that was requested, with a note of the result.
-
-    The note is only shown: the files stay as they were sent.
-    """
+    """Send the files to MLflow if that was requested; a note of the result is only shown."""
     if not run.options.mlflow:
         return summary
     from ..tracking.mlflow import track_or_say
@@ -145,7 +138,7 @@ def _track(run: Run, summary: Summary) -> Summary:
 
 
 def _given(options: Options) -> dict[str, Given]:
-    """The options that somebody chose, and where; a credential in one is hidden."""
+    """The options that are no defaults, and their sources; credentials are hidden."""
     found = {}
     for name, source in sorted(options.sources.items()):
         value = getattr(options, name)
@@ -189,12 +182,7 @@ def _update_baseline(
         note = f"{options.baseline} was not written: {refusal}"
         return replace(summary, notes=(*summary.notes, note)), refusal
     (baseline,) = folded.baselines.values()
-    path = directory / options.baseline
-    if path.is_dir():
-        raise CkptbenchError(
-            "is a folder", where=str(path), remedy="--update-baseline needs a file"
-        )
-    write_baseline(baseline, path)
+    write_baseline(baseline, directory / options.baseline)
     return replace(summary, baseline_written=str(options.baseline)), ""
 
 
@@ -218,8 +206,43 @@ def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
 def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:
     """The options of a command line that make the same items again."""
     wanted = {f"--{prefix}{name}" for name in remaking_options() for prefix in ("", "ckpt-")}
-    words = iter(hide_secrets(arguments))
-    for word in words:
-        name, equals, _ = word.partition("=")
+    shown = iter(hide_secrets(arguments))
+    for argument in shown:
+        name, equals, _ = argument.partition("=")
         if name in wanted:
-            yield word if equals else f"{word}={next(words, '')}"
+            yield argument if equals else f"{argument}={next(shown, '')}"
+
+
+def scope_of(config: pytest.Config, options: Options) -> Scope:
+    """What the gate compares, and what the user left out on purpose."""
+    plan = options.eval_config
+    settings = plan.settings if plan is not None else ()
+    limited = ["--limit"] if options.limit is not None else []
+    if any(each.values.get("limit") for each in settings):
+        limited.append("limit in --eval-config")
+    in_file = (n for each in settings if "metrics" in each.values for n in each.names)
+    return Scope(
+        selection=tuple(dict.fromkeys(_selection(config))),
+        limited=tuple(limited),
+        chosen_metrics={
+            **dict.fromkeys(in_file, "metrics in --eval-config"),
+            **dict.fromkeys(options.k, "--k"),
+        },
+        allowed=frozenset(options.allow_mismatch),
+        gate_on=frozenset(options.gate_on),
+        tolerance=options.tolerance,
+    )
+
+
+def _selection(config: pytest.Config) -> Iterator[str]:
+    for destination, name in _SELECTING.items():
+        if config.getoption(destination, None):
+            yield name
+    for argument in config.args:
+        if "::" in argument:
+            yield "node ids"
+        elif config.getoption("pyargs", False) and not Path(argument).exists():
+            if argument.rpartition(".")[2].startswith("test_"):
+                yield "a file argument"
+        elif not Path(argument).is_dir():
+            yield "a file argument"

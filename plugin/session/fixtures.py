@@ -13,8 +13,8 @@ from _pytest.fixtures import TopRequest
 from _pytest.scope import Scope
 
 from .._util.errors import CkptbenchError, one_line
-from ..api.engine import Engine
-from ..checkpoints.param import CheckpointParam
+from ..api.protocol import Engine
+from ..checkpoints.found import CheckpointParam
 from ..results.log import LOG
 
 OWN_ARGUMENTS = frozenset({"sample", "response", "execution", "k"})
@@ -28,9 +28,9 @@ class GroupFixtures:
     """Values of the fixtures that a benchmark function and its engine need.
 
     Attributes:
-        arguments: what the function takes, in order.
+        arguments: of the function, in order.
         names: the fixtures set up for it; found by `examine`.
-        info: pytest's record of them and of what they depend on.
+        info: pytest's record of them and of their dependencies.
         values: by name, while they are set up.
         failure: why they could not be set up.
         failure_shown: whether an item's report has shown that in full.
@@ -45,13 +45,7 @@ class GroupFixtures:
         *,
         parametrized: bool,
     ) -> None:
-        """Fixtures of a function that is not examined yet.
-
-        Args:
-            where: node id of the function.
-            checkpoint: which one answers.
-            parametrized: whether the `checkpoint` fixture gets it as its parameter.
-        """
+        """`where` is the node id; `parametrized`: the `checkpoint` fixture has a parameter."""
         self.arguments = arguments
         self.names: tuple[str, ...] = ()
         self.info: Any = None
@@ -120,10 +114,10 @@ class GroupFixtures:
 
     @property
     def callspec(self) -> Any:
-        """Gives the `checkpoint` fixture its parameter, as a parametrized test would."""
+        """The parameter of the `checkpoint` fixture, as a parametrized test has it."""
         if not self._parametrized:
-            # An item without parameters has no such attribute: pytest and plugins ask for it
-            # with `getattr(item, "callspec", None)`.
+            # An item without parameters has no such attribute: pytest and plugins look it up by
+            # `getattr(item, "callspec", None)`.
             raise AttributeError("callspec")
         assert self._checkpoint is not None
         return SimpleNamespace(
@@ -141,7 +135,7 @@ class GroupFixtures:
         before_release: Callable[[], None],
         on_release: Callable[[Engine], None],
     ) -> None:
-        """Set the fixtures up once, in the name of the running item.
+        """Set the fixtures up once, through the running item.
 
         Args:
             title: of the group, for the log and messages.
@@ -188,7 +182,7 @@ class GroupFixtures:
         return values
 
     def _release(self, on_release: Callable[[Engine], None]) -> None:
-        """Keep nothing of a model that is being torn down: the next one needs its memory."""
+        """Drop the references to a model that is torn down: the next one needs its memory."""
         if self.values is not None:
             on_release(self.values["engine"])
             self.values = None

@@ -13,16 +13,14 @@ import pytest
 
 from .._util.jsonio import Scalar
 from ..api.benchmark import Benchmark
-from ..api.engine import Engine
-from ..api.protocol import EvalProtocol, RequestContext
+from ..api.protocol import Engine, EvalProtocol, RequestContext
 from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
-from ..checkpoints.param import CheckpointParam
+from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective
 from ..results.evaluate import Outcome, evaluate_response
 from ..results.group import GroupMetadata
 from ..results.summary import DatasetInfo
-from ..scores.reducers import Named, observed_by, value_names
-from ..scores.registry import spec_of
+from ..scores.reducers import Named, observed_by, spec_of, value_names
 from ..scores.score import Reducer
 from .fixtures import GroupFixtures
 
@@ -32,17 +30,17 @@ _OWN_FIXTURES = "ckptbench.fixtures"
 
 @dataclass(slots=True)
 class ItemTemplate:
-    """What pytest finds alike in all items of a group.
+    """What all items of a group have in common for pytest.
 
     Attributes:
         base_id: node id of the function.
-        base_node_id: the same as a value of pytest 9, which the items share parts of; None before.
+        base_node_id: the same as pytest 9 represents it, shared by the items; None before.
         location: file and line of the function.
         markers: its marks.
-        keywords: names that reports of the items carry.
-        own_protocol: whether a mark asks for pytest's own protocol.
-        hook: pytest's hooks as the items' folder has them; found once instead of for each item.
-        others: what plugins outside pytest's core want of the items; likewise.
+        keywords: names in the reports of the items.
+        own_protocol: whether a mark needs pytest's own protocol.
+        hook: pytest's hooks for the items' folder; found once instead of for each item.
+        outside: the hooks of plugins outside pytest's core, a `runner.OutsideHooks`; likewise.
     """
 
     base_id: str
@@ -52,7 +50,7 @@ class ItemTemplate:
     keywords: Mapping[str, Any] = field(default_factory=dict)
     own_protocol: bool = False
     hook: Any = None
-    others: Any = None
+    outside: Any = None
 
     def node_id(self, name: str) -> tuple[str, object]:
         """The attribute in which pytest keeps a node's id, and its value for an item's name."""
@@ -63,7 +61,7 @@ class ItemTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCallbacks:
-    """What the session does when a group's fixtures are torn down.
+    """Called when a group's fixtures are torn down.
 
     Attributes:
         before: called with the group, while its engine can still answer.
@@ -84,11 +82,11 @@ class Group:
         primary: whether the protocol is the first of those that the benchmark is asked by.
         default_protocol: whether it is the benchmark's first: others are part of an item's id.
         checkpoint: which one answers; None when a conftest brings its own engine.
-        many_checkpoints: whether the session has several, so that items are named by theirs.
-        sampling: how answers are drawn.
-        trials: how many answers are drawn for a sample.
+        many_checkpoints: whether the session has several, so that item ids name them.
+        sampling: how answers are sampled.
+        trials: how many answers are sampled per sample.
         asked: settings of the options and the configuration file.
-        settings: what decides its outcomes beside the engine, such as the time a program has.
+        settings: what decides its outcomes besides the engine, such as a program's time limit.
         left_out: ids of the samples that the dataset itself left out for `--limit`.
     """
 
@@ -166,14 +164,12 @@ class Group:
             on_release=self.release.unload,
         )
 
-    # From a sample to its outcome
-
     def context(self, trial: int) -> RequestContext:
-        """What a request of this group depends on beside the sample."""
+        """What a request of this group depends on besides the sample."""
         return replace(self.sampling, top=max(self.reducer.ks, default=1), trial=trial)
 
     def read(self, sample: Sample, response: Response) -> Response:
-        """A response as the protocol reads it; a failure where it cannot."""
+        """A response as the protocol reads it; a failure where that fails."""
         if isinstance(response, Failed | Skipped):
             return response
         try:
@@ -199,10 +195,8 @@ class Group:
         values = (*outcome.values, *reducer.observe(response, answer))  # type: ignore[attr-defined]
         return replace(outcome, values=values)
 
-    # What is recorded of it
-
     def identity(self, sample: Sample) -> dict[str, Scalar]:
-        """The settings that decide what is measured beside the samples; see `gate.identity`.
+        """The settings that decide what is measured besides the samples; see `gate.identity`.
 
         Args:
             sample: one of the group's: its request shows how answers are generated.
@@ -232,11 +226,7 @@ class Group:
         return found
 
     def metadata(self, sample: Sample | None = None) -> GroupMetadata:
-        """What folding the outcomes needs.
-
-        Args:
-            sample: one of those that are asked; None where none is.
-        """
+        """What folding the outcomes needs; `sample` is one of those asked, None where none is."""
         known = self.checkpoint or CheckpointParam(0, self.checkpoint_name, "")
         return GroupMetadata(
             checkpoint=known.name,

@@ -23,8 +23,8 @@ class SampleItem(pytest.Item):
     """Asks one sample once.
 
     Attributes:
-        group: what it has in common with the other items of its benchmark and protocol.
-        sample: the question.
+        group: the items of its benchmark, protocol and checkpoint.
+        sample: what is asked.
         trial: which of the answers to it, from 0.
         order: index among the items of its group as they were collected.
         position: index in the session's running order; -1 before it is known.
@@ -46,8 +46,8 @@ class SampleItem(pytest.Item):
         trial: int,
         order: int,
     ) -> None:
-        # `Node.__init__` would make seven containers an item that nearly no item uses: a third of
-        # a large session's memory. They are made when somebody asks, see below.
+        # `Node.__init__` would make seven containers per item that nearly no item uses: a third of
+        # a large session's memory. They are made on first access, see below.
         self.name = name
         self.parent = parent
         self.config = parent.config
@@ -93,7 +93,7 @@ class SampleItem(pytest.Item):
 
     @property
     def own_protocol(self) -> bool:
-        """Whether a mark asks for pytest's own protocol."""
+        """Whether a mark needs pytest's own protocol."""
         template = self.group.template
         return template.own_protocol or self.own_markers is not template.markers
 
@@ -164,7 +164,7 @@ class SampleItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def _traceback_filter(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Traceback:
-        """Leave out the frames of pytest and the plugin above the user's code."""
+        """Omit the frames of pytest and the plugin above the user's code."""
         entries = list(excinfo.traceback)
         theirs = next((n for n, entry in enumerate(entries) if not _is_machinery(entry)), 0)
         first, *others = entries[theirs:]
@@ -173,8 +173,6 @@ class SampleItem(pytest.Item):
         # As for a test function: the first and the last entry in full, those between in short.
         between = [entry.with_repr_style("short") for entry in others[:-1]]
         return Traceback([first, *between, others[-1]]).filter(excinfo)
-
-    # From the sample to its outcome
 
     def ask(self, answering: Answering) -> Outcome:
         """Wait for the response and evaluate it.
@@ -197,19 +195,10 @@ class SampleItem(pytest.Item):
         return replace(outcome, detail=detail, seconds=round(execution.wall_s, 4))
 
     def arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:
-        """What the benchmark function is called with, but for k."""
-        values = self.group.fixtures.values or {}
-        arguments: dict[str, Any] = {}
-        for name in self.group.fixtures.arguments:
-            if name == "sample":
-                arguments[name] = self.sample
-            elif name == "response":
-                arguments[name] = response
-            elif name == "execution":
-                arguments[name] = execution
-            elif name != "k":
-                arguments[name] = values[name]
-        return arguments
+        """The arguments of the benchmark function, except for k."""
+        own = {"sample": self.sample, "response": response, "execution": execution}
+        known = {**(self.group.fixtures.values or {}), **own}
+        return {name: known[name] for name in self.group.fixtures.arguments if name != "k"}
 
 
 def _is_machinery(entry: TracebackEntry) -> bool:
@@ -217,4 +206,4 @@ def _is_machinery(entry: TracebackEntry) -> bool:
 
 
 class MissedSample(Exception):
-    """Tells pytest's own protocol that the item's answer was wrong."""
+    """Raised for pytest's own protocol when the item's answer was wrong."""

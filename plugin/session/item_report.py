@@ -14,7 +14,6 @@ from .._util.errors import CkptbenchError, one_line
 from ..results.evaluate import NoAnswer, Outcome
 from ..results.outcome import ATTRIBUTE
 from .fixtures import FixtureFailed
-from .group import Group
 from .item import MissedSample, SampleItem
 
 When = Literal["setup", "call", "teardown"]
@@ -59,15 +58,19 @@ def report_of(item: SampleItem, call: Phase | pytest.CallInfo[None]) -> pytest.T
     if excinfo is None:
         return _plain_report(item, call.when, times)
     if isinstance(excinfo.value, FixtureFailed | NoAnswer):
-        report = _plain_report(item, call.when, times, "failed", _one_line_of(item, excinfo))
+        failed = isinstance(excinfo.value, FixtureFailed)
+        shown = _fixture_failure(item, excinfo.value) if failed else item.repr_failure(excinfo)
+        report = _plain_report(item, call.when, times, "failed", shown)
     else:
         report = pytest.TestReport.from_item_and_call(item, call)  # type: ignore[arg-type]
-    dress(report, item, call)
+    attach_outcome(report, item, call)
     return report
 
 
-def dress(report: pytest.TestReport, item: SampleItem, call: Phase | pytest.CallInfo[None]) -> None:
-    """Add the item's outcome to a report that was made of it."""
+def attach_outcome(
+    report: pytest.TestReport, item: SampleItem, call: Phase | pytest.CallInfo[None]
+) -> None:
+    """Add the item's outcome to a report of one of its phases."""
     error = ""
     if call.excinfo is not None:
         value = call.excinfo.value
@@ -82,10 +85,8 @@ def dress(report: pytest.TestReport, item: SampleItem, call: Phase | pytest.Call
 
 
 def _first_line(error: BaseException) -> str:
-    """An error's message, on one line.
-
-    Further lines are pytest's explanation of a failed assert, or the remedy of our errors.
-    """
+    """An error's message, on one line."""
+    # Further lines are pytest's explanation of a failed assert, or the remedy of our errors.
     if isinstance(error, AssertionError | CkptbenchError):
         return str(error).partition("\n")[0] or type(error).__name__
     return one_line(error)
@@ -138,20 +139,14 @@ def idle_teardown(item: SampleItem, call: pytest.TestReport) -> pytest.TestRepor
     return report
 
 
-def _one_line_of(item: SampleItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-    if isinstance(excinfo.value, FixtureFailed):
-        return _first_traceback(item.group, excinfo.value, item)
-    return item.repr_failure(excinfo)
-
-
-def _first_traceback(group: Group, failed: FixtureFailed, item: SampleItem) -> Any:
+def _fixture_failure(item: SampleItem, failed: BaseException) -> Any:
     """The cause of a failed fixture, once a group; one line for its other items."""
-    fixtures = group.fixtures
+    fixtures = item.group.fixtures
     cause = fixtures.failure
     if fixtures.failure_shown or cause is None:
         return str(failed)
     fixtures.failure_shown = True
-    if isinstance(cause, CkptbenchError):  # the user's to mend: our frames do not help
+    if isinstance(cause, CkptbenchError):  # an error of input: our frames do not help
         shown: Any = str(cause)
     else:
         style = item.config.getoption("tbstyle", "auto")
@@ -179,7 +174,7 @@ def write_into(report: pytest.TestReport, item: SampleItem, error: str) -> None:
         return
     report.user_properties += _properties(outcome.values, item.group.metrics)
     if report.when != "teardown" or error:
-        # Why an answer was missed is the response itself; a program's failure stands nowhere else.
+        # The response itself shows why an answer is wrong; a program's failure is only here.
         with_reason = outcome.status in ("skipped", "error") or item.group.executes
         reason = outcome.detail if with_reason else ""
         carried = _carried(outcome.status, outcome.values, reason, outcome.seconds)
@@ -190,7 +185,7 @@ def write_into(report: pytest.TestReport, item: SampleItem, error: str) -> None:
 def _carried(
     status: str, values: tuple[float, ...], reason: str, seconds: float
 ) -> tuple[str, tuple[float, ...], str, float]:
-    # What is equal shares this object, and only plain numbers reach another process.
+    # Equal outcomes share one object, and only plain numbers reach another process.
     return status, tuple(map(float, values)), reason, seconds
 
 

@@ -1,4 +1,4 @@
-"""From a benchmark function to its groups and their items."""
+"""Makes the groups and items of a benchmark function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol, RequestContext
 from ..api.requests import Sample
-from ..checkpoints.param import CheckpointParam
+from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective, effective
 from ..config.options import Options
 from ..results.summary import DatasetInfo
@@ -26,7 +26,7 @@ from .fixtures import GroupFixtures
 from .group import Group, ItemTemplate, ReleaseCallbacks
 from .item import SampleItem
 
-# Marks that only pytest's own protocol, or another plugin's, knows how to follow.
+# Marks that only pytest's own protocol, or another plugin's, implements.
 _PYTESTS_MARKS = frozenset({"skip", "skipif", "xfail", "usefixtures", "filterwarnings", "flaky"})
 _TYPICAL_ID = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
 
@@ -37,8 +37,8 @@ class Maker:
 
     Attributes:
         checkpoints: those of the session; empty when a conftest brings its own engine.
-        notes: of the session; what a dataset notes is added.
-        release: what the session does when a group's fixtures are torn down.
+        notes: of the session; those of datasets are added.
+        release: called when a group's fixtures are torn down.
     """
 
     options: Options
@@ -57,10 +57,10 @@ class Maker:
         """
         where = f"{collector.nodeid}::{name}"
         self.collected.claim(benchmark.name, where)
-        asked = effective(self.options, benchmark.configured_as or benchmark.name)
-        if asked is None:
+        settings = effective(self.options, benchmark.configured_as or benchmark.name)
+        if settings is None:
             return []
-        rows = benchmark.load(replace(self.options, limit=asked.limit))
+        rows = benchmark.load(replace(self.options, limit=settings.limit))
         if rows is None:
             return []
         _check_rows(rows, where)
@@ -75,7 +75,7 @@ class Maker:
                 f"score has {'k = ' + str(reducer.ks) if reducer.ks else 'none'}",
                 where=where,
             )
-        source = _Source(collector, name, function, benchmark, rows, reducer, asked, arguments)
+        source = _Source(collector, name, function, benchmark, rows, reducer, settings, arguments)
         items: list[pytest.Item] = []
         for checkpoint in self.checkpoints or (None,):
             primary = True
@@ -98,8 +98,8 @@ class Maker:
         """The items of one checkpoint and protocol; none where it cannot be asked."""
         benchmark = source.benchmark
         covered = [row for row in source.rows if protocol.covers(row)]
-        limit = None if benchmark.limits_itself else source.asked.limit
-        limited = covered[: _limited(len(covered), limit)]
+        limit = None if benchmark.limits_itself else source.settings.limit
+        limited = covered[: math.ceil(len(covered) * limit) if isinstance(limit, float) else limit]
         if not limited:
             return []
         group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
@@ -153,13 +153,13 @@ class Maker:
             release=self.release,
             sampling=sampling,
             trials=trials,
-            asked=source.asked,
+            asked=source.settings,
             settings={**benchmark.settings, **limits},
             left_out=tuple(getattr(source.rows, "left_out", ())),
         )
 
     def _sampling(self, reducer: Reducer) -> tuple[RequestContext, int]:
-        """How answers are drawn, and how many for a sample; several without chance are refused."""
+        """How answers are sampled, and how many per sample; several greedy ones are refused."""
         options = self.options
         if not reducer.several_trials:
             return RequestContext(max_tokens=options.max_tokens, seed=options.seed), 1
@@ -183,7 +183,7 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A benchmark function with what all its groups share."""
+    """A benchmark function with what all its groups have in common."""
 
     collector: pytest.Module
     name: str
@@ -191,15 +191,15 @@ class _Source:
     benchmark: Benchmark
     rows: Sequence[Sample]
     reducer: Reducer
-    asked: Effective
+    settings: Effective
     arguments: tuple[str, ...]
 
 
 def _items_of(
     group: Group, collector: pytest.Collector, name: str, rows: Sequence[Sample]
 ) -> Iterator[SampleItem]:
-    asked = ((sample, trial) for sample in rows for trial in range(group.trials))
-    for order, (sample, trial) in enumerate(asked):
+    trials = ((sample, trial) for sample in rows for trial in range(group.trials))
+    for order, (sample, trial) in enumerate(trials):
         item: SampleItem = SampleItem.from_parent(
             collector,
             name=f"{name}[{group.item_id(sample.id, trial)}]",
@@ -234,14 +234,8 @@ def _check_rows(rows: Sequence[Sample], where: str) -> None:
         hashes[row.hash] = row.id
 
 
-def _limited(n: int, limit: int | float | None) -> int:
-    if limit is None:
-        return n
-    return math.ceil(n * limit) if isinstance(limit, float) else limit
-
-
 def _dataset_info(found: Benchmark, rows: Any) -> DatasetInfo:
-    """What a sample file's header says, or the benchmark's name."""
+    """What a sample file's header states, or the benchmark's name."""
     header = getattr(rows, "header", None)
     if header is None:
         return DatasetInfo(name=found.name, hash="")

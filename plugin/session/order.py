@@ -7,43 +7,39 @@ from itertools import pairwise
 
 import pytest
 
-from ..checkpoints.param import CheckpointParam
+from ..checkpoints.found import CheckpointParam
 from ..config.eval_config import NO_PRIORITY
 from .blocks import longest_first
 from .item import SampleItem
 
 
-def arranged(
-    items: Sequence[pytest.Item],
-    *,
-    chosen: bool,
-    several_checkpoints: bool,
-    priorities: bool,
+def running_order(
+    items: Sequence[pytest.Item], *, chosen: bool, several_checkpoints: bool, priorities: bool
 ) -> list[pytest.Item]:
-    """One checkpoint after the other, in it by priority, longest first in a group.
+    """Items by checkpoint, then by priority, the longest of a group first.
 
     Args:
-        chosen: whether somebody asked for an order, such as what failed last first: it is kept
-            within a checkpoint. So is one that a plugin has shuffled, within a priority.
+        chosen: whether an option asks for an order, such as `--failed-first`: it is kept within a
+            checkpoint. So is one that a plugin has shuffled, within a priority.
         several_checkpoints: whether the session has more than one.
-        priorities: whether a configuration file may give some.
+        priorities: whether a configuration file may set some.
     """
     order = list(items)
     if several_checkpoints:
-        order.sort(key=_place_of_checkpoint)
+        order.sort(key=_checkpoint_index)
     if chosen:
         return order
     if _in_collected_order(order):
         groups = [i.group.index if isinstance(i, SampleItem) else None for i in order]
         lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in order]
-        order = [order[place] for place in longest_first(lengths, groups)]
+        order = [order[index] for index in longest_first(lengths, groups)]
     if priorities:
-        order.sort(key=lambda item: (_place_of_checkpoint(item), _priority(item)))
+        order.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
     return order
 
 
-def _place_of_checkpoint(item: pytest.Item) -> int:
-    """Hand-written tests of a checkpoint go with its samples, so that it is loaded once."""
+def _checkpoint_index(item: pytest.Item) -> int:
+    """Ordinary tests of a checkpoint have its index too, so that it is loaded once."""
     if isinstance(item, SampleItem):
         given = item.group.checkpoint
     else:
@@ -53,7 +49,7 @@ def _place_of_checkpoint(item: pytest.Item) -> int:
 
 
 def _priority(item: pytest.Item) -> int:
-    """Small numbers run first; hand-written tests have none."""
+    """Small numbers run first; ordinary tests have none."""
     return item.group.asked.priority if isinstance(item, SampleItem) else NO_PRIORITY
 
 

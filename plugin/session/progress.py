@@ -1,4 +1,4 @@
-"""How far the answers of a block are, on the terminal."""
+"""The progress of a block on the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .answering import Block
 
 
 class Progress:
-    """Prints how far a block is while an item waits for it, less and less often."""
+    """Prints how many answers a block has while an item waits for it, less and less often."""
 
     def __init__(self, config: pytest.Config, *, quiet: bool) -> None:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
@@ -21,7 +21,7 @@ class Progress:
         self._next_s = 5.0
 
     def __call__(self, block: Block) -> None:
-        """Print a line when its time has come."""
+        """Print a line if the last one is long enough ago."""
         waited = time.monotonic() - block.started if block.started else 0.0
         if self._reporter is None or waited < self._next_s:
             return

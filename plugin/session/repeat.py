@@ -1,18 +1,16 @@
-"""`--noise-floor`: some samples of a group are asked once more, while its engine is still there.
+"""`--noise-floor`: some samples of a group are asked again, while its engine is still loaded.
 
-It happens as the first of the fixtures that the group needs is torn down: its items have been
-reported by then. The second answers are judged as the first were. They are neither looked up in
-the run store nor kept in it, and no score is made of them: what is kept is whether the sample's
-outcome flipped. With workers, each asks those again that it has asked before.
+This happens as the first of the group's fixtures is torn down: its items have been reported by
+then. The second answers are evaluated as the first were. They are neither looked up in the run
+store nor stored, and no score is made of them: only whether the sample's outcome flipped is kept.
+With workers, each repeats samples that it has asked itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -29,16 +27,12 @@ from .item import SampleItem
 
 
 def ask_again(
-    group: Group,
-    session: pytest.Session,
-    options: Options,
-    answering: Answering,
-    store: RunStore,
+    group: Group, session: pytest.Session, options: Options, answering: Answering, store: RunStore
 ) -> None:
-    """Ask some of a group's samples again, and keep in the store which of them flipped.
+    """Ask some of a group's samples again, and store which of them flipped.
 
-    A sample of several trials is asked for its first one again. Nothing is asked again of a
-    session that was stopped, or in the time that a configuration does not give the group.
+    A sample of several trials repeats its first one. Nothing is repeated in a session that was
+    stopped, or after the time limit of the group.
     """
     number = options.noise_floor
     if number is None or session.shouldfail or session.shouldstop or not may_flip(group.reducer):
@@ -48,7 +42,7 @@ def ask_again(
     for item in sorted(members, key=lambda item: item.trial):
         first.setdefault(item.sample.hash, item)
     chosen = [first[name] for name in drawn(first, number, options.seed)]
-    # Whatever this process did not run, another worker did; an error has nothing to compare with.
+    # Other items are those of another worker; an error has nothing to compare with.
     again = [
         i for i in chosen if i.outcome is not None and i.outcome.status in ("passed", "missed")
     ]
@@ -68,7 +62,7 @@ def ask_again(
 def _responses(
     answering: Answering, group: Group, items: Sequence[SampleItem], at_once: int
 ) -> list[Response]:
-    """The second answers; a failure for those that did not come."""
+    """The second answers; a failure for those that are missing."""
     requests: list[Request] = []
     for item in items:
         context = group.context(item.trial)
@@ -80,7 +74,7 @@ def _responses(
         for index, response in answer_requests(group.fixtures.engine, requests, at_once):
             answers[index] = response
             answering.check_time(group)
-    except Exception as error:  # the run itself is whole: only the floor is known less well
+    except Exception as error:  # the run itself is complete: only the floor is less certain
         LOG.warning("%s: asked again: %s: %s", group.title, type(error).__name__, error)
     return answers
 
@@ -88,9 +82,12 @@ def _responses(
 def _flips(
     group: Group, items: Sequence[SampleItem], responses: Sequence[Response]
 ) -> list[bool | None]:
-    """Whether each item's outcome is another now; None where there is none."""
+    """Whether each item's outcome differs now; None where there is none."""
     read = [group.read(item.sample, given) for item, given in zip(items, responses, strict=True)]
-    programs = [_begun(group, item, each) for item, each in zip(items, read, strict=True)]
+    programs = [
+        submit(item, each) if group.executes and not isinstance(each, Failed | Skipped) else None
+        for item, each in zip(items, read, strict=True)
+    ]
     flips: list[bool | None] = []
     for item, response, program in zip(items, read, programs, strict=True):
         try:
@@ -105,10 +102,3 @@ def _flips(
         assert item.outcome is not None
         flips.append(None if now.status == "skipped" else now.status != item.outcome.status)
     return flips
-
-
-def _begun(group: Group, item: SampleItem, response: Response) -> Future[Any] | None:
-    """The program of a second answer on its way through the sandbox; None without one."""
-    if not group.executes or isinstance(response, Failed | Skipped):
-        return None
-    return submit(item, response)

@@ -1,8 +1,10 @@
-"""The run of one session: its folder, its store and log, and what is known of it so far."""
+"""The run of one session: its folder, store and log, and what plugins and fixtures see of it."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from logging import Handler
@@ -10,16 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ..checkpoints.param import CheckpointParam
+import pytest
+
+from .._util.jsonio import JSON
+from ..api.requests import Answer, Sample
+from ..checkpoints.found import CheckpointParam
 from ..config.options import Options
 from ..results import log
+from ..results.answers import decode
 from ..results.layout import STORE
 from ..results.outcome import Outcomes
 from ..results.store import RunStore, earlier_runs
+from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
-    from ..results.summary import Summary
+
+CONTEXT: pytest.StashKey[RunContext] = pytest.StashKey()
 
 
 @dataclass(eq=False)
@@ -32,10 +41,10 @@ class Run:
         worker: name of the pytest-xdist worker this process is; empty in the main process.
         workers: how many workers the session has; 0 without pytest-xdist.
         checkpoints: in the order in which they are asked; empty when a conftest brings an engine.
-        token: tells this session's plan from that of an earlier one with the same run id.
+        token: distinguishes this session's plan from an earlier one with the same run id.
         started: seconds since the epoch.
         outcomes: of the items that reported so far, in the main process.
-        notes: sentences that the reader of the scores must know.
+        notes: sentences for the readers of the scores.
         task_results: by checkpoint, lm-eval's own results of its tasks.
     """
 
@@ -61,16 +70,15 @@ class Run:
     def store(self) -> RunStore:
         """The run's store, opened when it is first needed."""
         if self._store is None:
-            earlier = (
-                () if self.options.no_resume else earlier_runs(self.folder.parent, self.folder.name)
-            )
-            self._store = RunStore(self.folder, earlier=earlier)
+            resume, folder = not self.options.no_resume, self.folder
+            earlier = earlier_runs(folder.parent, folder.name) if resume else ()
+            self._store = RunStore(folder, earlier=earlier)
             self._log = log.begin(self.folder, self.worker)
         return self._store
 
     @property
     def planned(self) -> bool:
-        """Whether the session, in this process or its workers, planned to ask anything."""
+        """Whether this session, here or in a worker, has stored a plan."""
         return (self.folder / STORE).exists() and self.store.token() == self.token
 
     def close(self) -> None:
@@ -98,3 +106,65 @@ class RunResult:
     failure: str = ""
     conclusions: Conclusions | None = None
     reports: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SampleAnswer:
+    """How one trial of a sample went.
+
+    Attributes:
+        response: what the engine answered; None without an answer.
+        status: `passed`, `missed`, `skipped`, `error` or `not_run`.
+    """
+
+    sample: Sample
+    trial: int
+    response: Answer | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """A session's options, its checkpoints and its answers, to read; and a way to add notes."""
+
+    _run: Run
+
+    @property
+    def options(self) -> Options:
+        """The session's options."""
+        return self._run.options
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointParam, ...]:
+        """The session's checkpoints, in the order in which they are asked."""
+        return self._run.checkpoints
+
+    def add_note(self, note: str) -> None:
+        """Add a sentence for the readers of the scores; each is shown once."""
+        self._run.notes.append(note)
+
+    def answers(
+        self, checkpoint: CheckpointResult, benchmark: BenchmarkResult
+    ) -> Iterator[SampleAnswer]:
+        """The answers that a benchmark's result was made of, one in memory at a time."""
+        store, outcomes = self._run.store, self._run.outcomes.by_nodeid
+        for number, group in enumerate(store.groups()):
+            if group.key != (checkpoint.name, benchmark.protocol):
+                continue
+            for item, fields, response in store.answered(number):
+                recorded = outcomes.get(item.nodeid)
+                yield SampleAnswer(
+                    Sample(item.id, json.loads(fields), hash=item.sample),
+                    item.trial,
+                    None if response is None else decode(response),
+                    "not_run" if recorded is None else recorded.status,
+                )
+
+    def keep_task_results(self, checkpoint: CheckpointResult, results: Mapping[str, JSON]) -> None:
+        """Write lm-eval's own results of a checkpoint's tasks beside the run's files."""
+        self._run.task_results[checkpoint.name] = dict(results)
+
+
+def run_context(config: pytest.Config) -> RunContext | None:
+    """The session of a pytest configuration; None where the plugin is switched off."""
+    return config.stash.get(CONTEXT, None)

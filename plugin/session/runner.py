@@ -1,13 +1,14 @@
-"""How a sample item runs: two reports and nothing set up for it alone.
+"""Runs a sample item: two reports, and nothing set up for it alone.
 
 pytest's own protocol takes several hundred microseconds an item, most of them for fixtures and
-captures that a sample does not have. Where somebody asks for what only pytest's protocol does
-(`--pdb`, `--setup-show`, a mark such as `xfail`), or another plugin runs items its own way, the
-item is run by theirs.
+captures that a sample does not have. It still runs the item where an option or a mark needs it
+(`--pdb`, `--setup-show`, `xfail`), and so does the protocol of another plugin.
 """
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,11 @@ from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
 from .answering import Answering
-from .capture import Output
 from .item import SampleItem
 from .item_report import Phase, When, idle_teardown, report_of, run_phase
 
 _PHASES = ("setup", "call", "teardown")
-_ASK_FOR_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
+_NEED_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
 
 
 def _is_core(plugin: object) -> bool:
@@ -32,41 +32,36 @@ def _is_core(plugin: object) -> bool:
 
 
 def _collects_logs_only(plugin: object) -> bool:
-    """Whether a plugin's hooks around a setup in which nothing happens find nothing to do.
-
-    pytest-json-report wraps each phase to collect its log; it is used in many CI systems, and its
-    wraps of idle phases would cost more than the items do.
-    """
+    """Whether a plugin's hooks have nothing to do around a setup in which nothing happens."""
+    # pytest-json-report wraps each phase to collect its log. It is used in many CI systems, and
+    # its wraps of idle phases would cost more than the items do.
     return type(plugin).__module__.startswith("pytest_jsonreport.")
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
-    """What plugins outside pytest's core want of an item.
+class OutsideHooks:
+    """The hooks around an item of plugins outside pytest's core.
 
     Attributes:
-        protocols: their own ways to run an item; the first that takes it has it.
+        protocols: their own protocols for running an item; the first that accepts it runs it.
         protocol: caller of their wrappers around the running of an item, and ours in the middle;
             None without any.
         phases: callers of their setup, call and teardown hooks.
         makereport: caller of their report hooks around ours, or None.
-        attend: whether they must see the setup and teardown of an item even when nothing happens.
-        own_loop: whether they run the whole session their own way.
+        idle_phases: whether they must see setups and teardowns in which nothing happens.
+        own_loop: whether they have a session loop of their own.
     """
 
     protocols: tuple[Callable[..., object], ...]
     protocol: Any
     phases: dict[str, Any]
     makereport: Any
-    attend: bool
+    idle_phases: bool
     own_loop: bool
 
 
-def others_of(config: pytest.Config, ours: object, path: Path) -> Others:
-    """Find the plugins that have a say in how the items of a file run.
-
-    A folder's conftest has none in how the items of another folder do.
-    """
+def outside_hooks(config: pytest.Config, ours: object, path: Path) -> OutsideHooks:
+    """The plugins whose hooks apply to the items of a file: not the conftests of other folders."""
     manager = config.pluginmanager
     absent = manager._conftest_plugins.difference(manager._getconftestmodules(path))
     core = [p for p in manager.get_plugins() if _is_core(p) or p in absent]
@@ -84,16 +79,14 @@ def others_of(config: pytest.Config, ours: object, path: Path) -> Others:
         for phase in _PHASES
         if outside(f"pytest_runtest_{phase}")
     }
-    makereport = None
-    if outside("pytest_runtest_makereport"):
-        makereport = manager.subset_hook_caller("pytest_runtest_makereport", core)
-    protocol = None
-    if outside("pytest_runtest_protocol"):
-        protocol = manager.subset_hook_caller("pytest_runtest_protocol", core)
+    makereport, protocol = (
+        manager.subset_hook_caller(hook, core) if outside(hook) else None
+        for hook in ("pytest_runtest_makereport", "pytest_runtest_protocol")
+    )
     watchers = ("pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
-    attend = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
+    idle_phases = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
     own_loop = bool(outside("pytest_runtestloop"))
-    return Others(tuple(protocols), protocol, phases, makereport, attend, own_loop)
+    return OutsideHooks(tuple(protocols), protocol, phases, makereport, idle_phases, own_loop)
 
 
 def _with_arguments(implementation: Any) -> Callable[..., object]:
@@ -105,42 +98,79 @@ def _with_arguments(implementation: Any) -> Callable[..., object]:
     return call
 
 
+class OutputCapture:
+    """Keeps what a sample item prints for its report and off the terminal, as pytest does.
+
+    pytest redirects the process's file descriptors for every phase of an item, which costs as much
+    as running a sample item. Where only the benchmark's own Python code runs, replacing
+    `sys.stdout` and `sys.stderr` is enough.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        manager = config.pluginmanager.get_plugin("capturemanager")
+        self._manager = manager if manager is not None and manager.is_globally_capturing() else None
+        # `tee-sys` shows everything at once, which only pytest's own capture does.
+        self._wholly = config.getoption("capture", "no") == "tee-sys"
+        self._stdout, self._stderr = io.StringIO(), io.StringIO()
+
+    def keep(
+        self, item: pytest.Item, when: str, do: Callable[[], None], *, wholly: bool = False
+    ) -> None:
+        """Do something for an item and add what it prints to the item's report.
+
+        Args:
+            wholly: also what is written by other languages and processes, as while a model loads.
+        """
+        if self._manager is None:
+            do()
+        elif wholly or self._wholly:
+            with self._manager.item_capture(when, item):
+                do()
+        else:
+            theirs = sys.stdout, sys.stderr
+            sys.stdout, sys.stderr = self._stdout, self._stderr
+            try:
+                do()
+            finally:
+                sys.stdout, sys.stderr = theirs
+                if self._stdout.tell() or self._stderr.tell():
+                    for name, kept in (("stdout", self._stdout), ("stderr", self._stderr)):
+                        item.add_report_section(when, name, kept.getvalue())
+                        kept.seek(0)
+                        kept.truncate()
+
+
 class Runner:
     """Runs the session's sample items."""
 
     def __init__(
         self, config: pytest.Config, answering: Answering, ours: object, *, is_worker: bool
     ) -> None:
-        """Run items whose responses come from `answering`.
-
-        Args:
-            ours: the plugin with our own hooks; around an item they are called directly.
-            is_worker: whether this process is a worker of pytest-xdist.
-        """
+        """Run items whose responses come from `answering`; `ours` is the plugin of our hooks."""
         self._config = config
         self._answering = answering
         self._ours = ours
         self._is_worker = is_worker
-        self._output = Output(config)
-        self._by_pytest = any(config.getoption(name, False) for name in _ASK_FOR_PYTEST)
+        self._output = OutputCapture(config)
+        self._by_pytest = any(config.getoption(name, False) for name in _NEED_PYTEST)
 
     @property
-    def may_run_stretches(self) -> bool:
-        """Whether nobody misses what pytest does around each single item."""
+    def may_share_wrappers(self) -> bool:
+        """Whether pytest's wrappers may go around many items instead of each single one."""
         watchdog = float(self._config.getini("faulthandler_timeout") or 0)
-        own_loop = others_of(self._config, self._ours, self._config.rootpath).own_loop
+        own_loop = outside_hooks(self._config, self._ours, self._config.rootpath).own_loop
         return not (own_loop or self._by_pytest or watchdog or self._is_worker)
 
-    def _others_of(self, item: SampleItem) -> Others:
+    def _outside(self, item: SampleItem) -> OutsideHooks:
         template = item.group.template
-        if template.others is None:
-            template.others = others_of(self._config, self._ours, item.path)
-        found: Others = template.others
+        if template.outside is None:
+            template.outside = outside_hooks(self._config, self._ours, item.path)
+        found: OutsideHooks = template.outside
         return found
 
-    def run_among_others(self, item: SampleItem, nextitem: pytest.Item | None) -> None:
+    def run_in_wrappers(self, item: SampleItem, nextitem: pytest.Item | None) -> None:
         """Run one item inside the wrappers of plugins outside pytest's core, if there are any."""
-        protocol = self._others_of(item).protocol
+        protocol = self._outside(item).protocol
         if protocol is None:
             self.run(item, nextitem)
         else:
@@ -148,8 +178,8 @@ class Runner:
 
     def run(self, item: SampleItem, nextitem: pytest.Item | None) -> bool:
         """Run one item and log its reports, as `pytest_runtest_protocol` must."""
-        others = self._others_of(item)
-        for protocol in others.protocols:
+        outside = self._outside(item)
+        for protocol in outside.protocols:
             if protocol(item=item, nextitem=nextitem) is not None:
                 return True
         template = item.group.template
@@ -160,7 +190,7 @@ class Runner:
         if self._by_pytest or item.own_protocol:
             runtestprotocol(item, nextitem=nextitem)
         else:
-            self._run_fast(item, nextitem, others, hook.pytest_runtest_logreport)
+            self._run_fast(item, nextitem, outside, hook.pytest_runtest_logreport)
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
         return True
 
@@ -168,7 +198,7 @@ class Runner:
         self,
         item: SampleItem,
         nextitem: pytest.Item | None,
-        others: Others,
+        outside: OutsideHooks,
         log: Callable[..., Any],
     ) -> None:
         # The item's module, folders and session must be set up for its fixtures to last.
@@ -176,21 +206,21 @@ class Runner:
             item.parent not in item.session._setupstate.stack or item.group.fixtures.values is None
         )
         report = None
-        if enters or others.attend:
-            call = self._phase("setup", item, lambda: self._set_up(item, others, enters), enters)
-            report = _make_report(item, others, call)  # other plugins begin an item with this one
+        if enters or outside.idle_phases:
+            call = self._phase("setup", item, lambda: self._set_up(item, outside, enters), enters)
+            report = _make_report(item, outside, call)  # other plugins begin an item with this one
         if report is None or report.passed:
-            call = self._phase("call", item, lambda: self._call(item, others))
-            report = _make_report(item, others, call)
+            call = self._phase("call", item, lambda: self._call(item, outside))
+            report = _make_report(item, outside, call)
         log(report=report)
         if item.session.shouldfail or item.session.shouldstop:
             nextitem = None
         leaves = enters or nextitem is None or nextitem.parent is not item.parent
-        if leaves or others.attend:
+        if leaves or outside.idle_phases:
             call = self._phase(
-                "teardown", item, lambda: self._tear_down(item, nextitem, others, leaves), leaves
+                "teardown", item, lambda: self._tear_down(item, nextitem, outside, leaves), leaves
             )
-            log(report=_make_report(item, others, call))
+            log(report=_make_report(item, outside, call))
         else:
             log(report=idle_teardown(item, report))
 
@@ -199,34 +229,34 @@ class Runner:
     ) -> Phase:
         return run_phase(when, lambda: self._output.keep(item, when, do, wholly=wholly))
 
-    def _set_up(self, item: SampleItem, others: Others, enters: bool) -> None:
-        if "setup" in others.phases:
-            others.phases["setup"](item=item)
+    def _set_up(self, item: SampleItem, outside: OutsideHooks, enters: bool) -> None:
+        if "setup" in outside.phases:
+            outside.phases["setup"](item=item)
         if enters:
             item.session._setupstate.setup(item)
 
-    def _call(self, item: SampleItem, others: Others) -> None:
+    def _call(self, item: SampleItem, outside: OutsideHooks) -> None:
         item.outcome = None
-        if "call" in others.phases:
-            others.phases["call"](item=item)
+        if "call" in outside.phases:
+            outside.phases["call"](item=item)
         item.outcome = item.ask(self._answering)
 
     def _tear_down(
-        self, item: SampleItem, nextitem: pytest.Item | None, others: Others, leaves: bool
+        self, item: SampleItem, nextitem: pytest.Item | None, outside: OutsideHooks, leaves: bool
     ) -> None:
-        if "teardown" in others.phases:
-            others.phases["teardown"](item=item, nextitem=nextitem)
+        if "teardown" in outside.phases:
+            outside.phases["teardown"](item=item, nextitem=nextitem)
         if leaves:
             item.session._setupstate.teardown_exact(nextitem)
 
 
-def _make_report(item: SampleItem, others: Others, call: Phase) -> pytest.TestReport:
-    if others.makereport is None:
+def _make_report(item: SampleItem, outside: OutsideHooks, call: Phase) -> pytest.TestReport:
+    if outside.makereport is None:
         return report_of(item, call)
     info: pytest.CallInfo[None] = pytest.CallInfo(
         None, call.excinfo, call.start, call.stop, call.duration, call.when, _ispytest=True
     )
-    report: pytest.TestReport = others.makereport(item=item, call=info)
+    report: pytest.TestReport = outside.makereport(item=item, call=info)
     return report
 
 
@@ -235,10 +265,10 @@ def run_items(session: pytest.Session, runner: Runner) -> bool | None:
 
     For each item, pytest's core wraps the run: warnings are caught, assertions get their helpers,
     watchdogs are set. That costs as much as running a sample item, so a stretch of sample items is
-    run inside one such wrapping. What other plugins wrap an item in stays around each.
+    run inside one such wrapper. The wrappers of other plugins stay around each item.
     """
     config = session.config
-    if not runner.may_run_stretches or config.option.collectonly:
+    if not runner.may_share_wrappers or config.option.collectonly:
         return None
     if session.testsfailed and not config.option.continue_on_collection_errors:
         return None
@@ -248,13 +278,13 @@ def run_items(session: pytest.Session, runner: Runner) -> bool | None:
         if not _plain(item):
             config.hook.pytest_runtest_protocol(item=item, nextitem=items[position + 1])
             position += 1
-            _stop_if_asked(session)
+            _stop_if_requested(session)
             continue
         with catch_warnings_for_item(config, config.hook, "runtest", None):
             while isinstance(item, SampleItem) and _plain(item):
-                runner.run_among_others(item, items[position + 1])
+                runner.run_in_wrappers(item, items[position + 1])
                 position += 1
-                _stop_if_asked(session)
+                _stop_if_requested(session)
                 item = items[position]
     return True
 
@@ -263,7 +293,7 @@ def _plain(item: pytest.Item) -> bool:
     return isinstance(item, SampleItem) and not item.own_protocol
 
 
-def _stop_if_asked(session: pytest.Session) -> None:
+def _stop_if_requested(session: pytest.Session) -> None:
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
     if session.shouldstop:

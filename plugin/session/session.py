@@ -13,8 +13,8 @@ import pytest
 
 from .._util.errors import CkptbenchError
 from ..api.benchmark import benchmarks_of
-from ..api.engine import Engine
-from ..checkpoints.param import CheckpointParam, checkpoint_params, named
+from ..api.protocol import Engine
+from ..checkpoints.found import CheckpointParam, checkpoint_params, named
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
@@ -22,13 +22,12 @@ from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
 from .collection import Collected
-from .context import CONTEXT, RunContext
 from .group import Group, ReleaseCallbacks
 from .item import SampleItem
 from .make_items import Maker
-from .order import arranged
+from .order import running_order
 from .progress import Progress
-from .run import Run, RunResult
+from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .worker import send_notes, share_the_machine, worker_number
 
@@ -38,18 +37,13 @@ if TYPE_CHECKING:
 KEY = pytest.StashKey["BenchSession"]()
 
 
-def session_of(config: pytest.Config) -> BenchSession:
-    """The benchmarks of a session."""
-    return config.stash[KEY]
-
-
 @dataclass(eq=False)
 class BenchSession:
-    """The life of a pytest session's benchmarks: options, collection, plan, answers, the end.
+    """A pytest session's benchmarks: options, collection, plan, answers and result.
 
     Attributes:
         ours: the plugin with our own hooks; around an item they are called directly.
-        run: what the session's processes share.
+        run: its folder and store, which the session's processes share.
         collected: the groups.
         baseline: what the run is compared with.
         pytest_session: None until it starts.
@@ -112,16 +106,14 @@ class BenchSession:
         """Match the patterns among the checkpoints; workers are sent what was found.
 
         Raises:
-            CkptbenchError: see `checkpoints.expand` and `checkpoints.errors`.
+            CkptbenchError: see `checkpoints.expand`.
         """
-        from ..checkpoints.errors import refuse_unquoted
-        from ..checkpoints.expand import expand
+        from ..checkpoints.expand import expand, refuse_unquoted
 
         options = self.options
         if self.run.worker or not options.checkpoint:
             return
-        resolver = self.collected.resolver
-        if resolver is None:
+        if (resolver := self.collected.resolver) is None:
             return
         expansion = expand(
             [resolver.spelled(spec) for spec in options.checkpoint],
@@ -158,7 +150,7 @@ class BenchSession:
         try:
             self.baseline = load(path)
         except CkptbenchError as error:
-            # It is about to be replaced, which may be the very remedy.
+            # It is about to be replaced, which may be why.
             self.run.notes.append(
                 f"nothing was compared with the old baseline: {error.where}: {error.what}"
             )
@@ -176,7 +168,7 @@ class BenchSession:
         return (i for i in items if isinstance(i, SampleItem) and i.group is group)
 
     def check_options(self) -> None:
-        """Refuse options that do not fit what was collected, and note what a configuration says.
+        """Refuse options that do not fit what was collected, and add the notes on the others.
 
         Raises:
             CkptbenchError: naming the option and the nearest known name.
@@ -199,7 +191,7 @@ class BenchSession:
         if not any(isinstance(item, SampleItem) for item in items):
             return
         orders = ("failedfirst", "newfirst", "stepwise", "lf")
-        items[:] = arranged(
+        items[:] = running_order(
             items,
             chosen=any(self.config.getoption(name, None) for name in orders),
             several_checkpoints=len(self.checkpoints) > 1,
@@ -228,7 +220,7 @@ class BenchSession:
         ]
 
     def make_plan(self, items: list[pytest.Item]) -> None:
-        """Cut the final items into blocks, and keep the plan in the store.
+        """Cut the final items into blocks, and store the plan.
 
         Raises:
             CkptbenchError: no benchmark asks what the checkpoint answers, an option does not fit,
@@ -250,12 +242,12 @@ class BenchSession:
             return
         if run.worker:
             share_the_machine(run.worker, run.workers)
-        # The items live as long as the session: the collector need not walk them again and again.
+        # The items live as long as the session: garbage collection need not visit them.
         gc.freeze()
         size = fair_size(len(planned), run.workers) if run.workers else BLOCK_SIZE
         plan = cut((i.group.index if isinstance(i, SampleItem) else None for i in items), size)
         if run.worker in ("", "gw0"):
-            self._keep_plan(planned)
+            self._store_plan(planned)
         if not run.worker:
             self.check_baseline()
             check_tracking(self.options.mlflow)
@@ -273,7 +265,7 @@ class BenchSession:
         self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
 
     def check_baseline(self) -> None:
-        """Refuse names of metrics that no benchmark has, before anything is asked.
+        """Refuse names of metrics that no benchmark has, before any request is made.
 
         Raises:
             CkptbenchError: see `gate.names`.
@@ -286,23 +278,15 @@ class BenchSession:
         if self.baseline is not None and not self.options.update_baseline:
             known.check_numbers(self.baseline, str(self.options.baseline))
 
-    def _keep_plan(self, planned: list[SampleItem]) -> None:
+    def _store_plan(self, planned: list[SampleItem]) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}
         self.run.store.write_plan(
             self.run.token,
             list(dict.fromkeys(self.run.notes)),
             [group.metadata(first.get(group.index)) for group in self.groups],
             (
-                PlannedItem(
-                    i.position,
-                    i.nodeid,
-                    i.group.index,
-                    i.sample.id,
-                    i.sample.hash,
-                    i.sample.cluster,
-                    i.trial,
-                )
-                for i in planned
+                PlannedItem(i.position, i.nodeid, i.group.index, s.id, s.hash, s.cluster, i.trial)
+                for i, s in ((item, item.sample) for item in planned)
             ),
             {i.sample.hash: i.sample.fields for i in planned}.items(),
         )
@@ -315,7 +299,7 @@ class BenchSession:
             self._answering.unload(engine)
 
     def _repeat(self, group: Group) -> None:
-        """Ask some samples of a group that has reported again, once, for `--noise-floor`."""
+        """Repeat some samples of a group that has reported, once, for `--noise-floor`."""
         if self._answering is None or group.index in self._repeated:
             return
         from .repeat import ask_again
@@ -357,7 +341,7 @@ class BenchSession:
 
 
 def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[CheckpointParam, ...]:
-    """Those that the main process found, in a worker; otherwise what was given."""
+    """In a worker those that the main process found, otherwise those of the options."""
     found = workerinput.get("ckptbench_checkpoints")
     if found is not None:
         return tuple(CheckpointParam(**fields) for fields in found)

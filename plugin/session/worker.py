@@ -32,7 +32,7 @@ def worker_number(worker: str) -> int:
 
 
 def share_the_machine(worker: str, workers: int) -> None:
-    """Give a worker its GPU and its share of the cores, before torch is loaded."""
+    """Assign a worker its GPU and its share of the cores, before torch is loaded."""
     gpus = visible_gpus()
     if gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus[worker_number(worker) % len(gpus)]

@@ -1,6 +1,6 @@
 """pytest-xdist: blocks go to workers whole, each worker has a GPU of its own.
 
-The plan of the first worker lies in the run store before the scheduler starts, so the scheduler
+The plan of the first worker is in the run store before the scheduler starts, so the scheduler
 cuts the same blocks as the workers do. Modes of `--dist` other than `load` keep xdist's own
 scheduler: the outcomes are the same, some samples may be answered twice. They are counted once.
 """
@@ -24,7 +24,7 @@ from .worker import NOTES, REFUSAL, worker_number
 if TYPE_CHECKING:
     from .session import BenchSession
 
-# A worker holds its last item back until it knows what comes next.
+# xdist's workers keep their last item until they know which one follows.
 _KEEP_AHEAD = 2
 
 
@@ -64,7 +64,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Refuse what the plan shows to be wrong, as soon as a worker has kept it."""
+        """Check the plan as soon as a worker has stored it."""
         if self._checked or not self._bench.run.planned:
             return
         self._checked = True
@@ -86,8 +86,8 @@ class Controller:
 class LateScheduler:
     """xdist's own scheduler until the workers have collected; then ours, if they ask anything.
 
-    xdist wants a scheduler before it knows what was collected, and a session without benchmarks
-    must run as if we were not there.
+    xdist needs a scheduler before it knows what was collected, and a session without benchmarks
+    must run as it would without this plugin.
     """
 
     def __init__(self, run: Run, config: pytest.Config, log: Any) -> None:
@@ -117,9 +117,9 @@ class LateScheduler:
 class BlockScheduler:
     """Hands out the blocks of the plan, and every other test by itself.
 
-    Each block has a home worker, which may answer it ahead while it reports the one before;
-    whoever runs out of its own takes from the others. The store tells its worker of a block that
-    was taken, before that is sent the one before: so it answers none ahead which it will not run.
+    Each block has a home worker, which may answer it ahead while it reports the one before. A
+    worker without blocks of its own takes those of others. A block that was taken is noted in the
+    store before its home worker gets the block before it, so that it does not answer it ahead.
     See xdist's `Scheduling` for the contract.
     """
 
@@ -176,7 +176,7 @@ class BlockScheduler:
         raise NotImplementedError("blocks are never taken back from a worker")
 
     def remove_node(self, node: Any) -> str | None:
-        """Take a worker away; what it had left goes to the others, but for what it died in."""
+        """Remove a worker; other workers get what it had left, except the test it died in."""
         left = self._pending.pop(node)
         if not left or self._collection is None:
             return None
@@ -213,10 +213,7 @@ class BlockScheduler:
         return planning.home_of(worker_number(node.gateway.id), self._n_nodes)
 
     def _take(self, node: Any) -> array[int] | None:
-        """The next block of a worker's own, or the last one of whoever has most left.
-
-        A single block that its worker is about to begin is left to it: it may be half answered.
-        """
+        """The next block of a worker's own, or the last one of the worker with most left."""
         owners: dict[int, Any] = {}  # one each: a worker that replaces another may have its home
         for other in self.nodes:
             if not other.shutting_down:
@@ -224,12 +221,13 @@ class BlockScheduler:
         home = self._home(node)
         if owners[home] is node and self._queues[home]:
             return self._queues[home].popleft()
+        # A single block that its worker is about to begin is left to it: it may be half answered.
         queues = [q for i, q in enumerate(self._queues) if len(q) > (1 if i in owners else 0)]
         if not queues:
             return None
         block = max(queues, key=len).pop()
         if self._block_of[block[0]] >= 0:
-            # Its own worker may answer it too, if that cannot be told: no more than that is lost.
+            # If it cannot be noted, its own worker may answer it too: no more than that is lost.
             with contextlib.suppress(CkptbenchError):
                 self._run.store.note_taken(block[0])
         return block

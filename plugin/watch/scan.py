@@ -1,4 +1,4 @@
-"""Which checkpoints a folder has, and which of them a trainer has finished writing.
+"""Finds the checkpoints of a folder, and those that a trainer has finished writing.
 
 A checkpoint is ready when it is complete and none of its files has changed in size or time for the
 settling time. That is measured on this machine's clock: a file server's may differ.
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from ..checkpoints.kind import lacking
+from ..checkpoints.kind import why_incomplete
 
 PATTERNS = ("checkpoint-*", "checkpoint_*.pt", "checkpoint_*.pth", "*.ckpt")
-# Names that trainers and copying programs write to before they rename: never looked into.
+# Names that trainers and copying programs write to before they rename: always ignored.
 _TEMPORARY = ("tmp*", ".*", "*.tmp", "*.tmp-*", "*.temp", "*.part", "*.partial", "*.incomplete")
 
 
@@ -65,14 +65,7 @@ class Scanner:
         patterns: Sequence[str] = PATTERNS,
         settle_s: float = 10.0,
     ) -> None:
-        """Begin with nothing seen.
-
-        Args:
-            folder: the training run's folder; it may not exist yet.
-            clock: seconds that only grow.
-            patterns: names of checkpoints; temporary names are left out whatever they match.
-            settle_s: seconds for which a checkpoint must not change.
-        """
+        """Begin with nothing seen; `clock` gives seconds that only grow."""
         self._folder = folder
         self._clock = clock
         self._patterns = tuple(patterns)
@@ -80,7 +73,7 @@ class Scanner:
         self._seen: dict[str, tuple[str, float]] = {}  # signature, and since when, by name
 
     def look(self) -> Snapshot:
-        """The checkpoints of now."""
+        """The checkpoints at this time."""
         now = self._clock()
         before, self._seen = self._seen, {}
         ready: list[Ready] = []
@@ -92,12 +85,12 @@ class Scanner:
             self._seen[name] = signature, since
             if not signature or now - since < self._settle_s:
                 unready[name] = "still being written"
-            elif why := lacking(path):
+            elif why := why_incomplete(path):
                 unready[name] = why
             else:
                 ready.append(Ready(path, signature))
         gone = tuple(name for name in before if name not in self._seen)
-        # Whoever has changed is seen since now, so an unchanged folder gives equal entries.
+        # What has changed is seen since now, so an unchanged folder gives equal entries.
         return Snapshot(tuple(ready), unready, gone, before != self._seen)
 
     def _paths(self) -> list[Path]:
@@ -117,19 +110,13 @@ def is_meant(name: str, patterns: Sequence[str] = PATTERNS) -> bool:
 
 def signature_of(checkpoint: Path) -> str:
     """A digest over names, sizes and times of the files; empty while they come and go."""
-    seen = []
+    paths = {"": checkpoint}
     try:
         if checkpoint.is_dir():
-            for folder, _, names in os.walk(checkpoint):
-                for name in names:
-                    path = Path(folder, name)
-                    facts = path.stat()
-                    seen.append(
-                        (os.path.relpath(path, checkpoint), facts.st_size, facts.st_mtime_ns)
-                    )
-        else:
-            facts = checkpoint.stat()
-            seen.append(("", facts.st_size, facts.st_mtime_ns))
+            files = (Path(top, name) for top, _, names in os.walk(checkpoint) for name in names)
+            paths = {os.path.relpath(file, checkpoint): file for file in files}
+        stats = [(name, path.stat()) for name, path in paths.items()]
+        seen = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     except OSError:
         return ""
     return hashlib.sha256(repr(sorted(seen)).encode(errors="replace")).hexdigest()[:32]

@@ -23,7 +23,7 @@ class WatchState:
 
     Attributes:
         folder: what is watched, absolute.
-        arguments: pytest's, without secrets: checkpoints measured otherwise are not comparable.
+        arguments: pytest's, without secrets: with others, checkpoints are not comparable.
         evaluated: signature of each checkpoint whose evaluation ended, by name.
         missed: why other checkpoints were not evaluated, by name.
         format: and its version.
@@ -36,11 +36,11 @@ class WatchState:
     format: str = FORMAT
 
     def notes(self) -> list[str]:
-        """What a reader of the run must know."""
+        """Notes for the readers of the run."""
         return [f"{name} {why}: it is not in this run" for name, why in sorted(self.missed.items())]
 
     def write(self, run: Path) -> None:
-        """Keep it in the run's folder."""
+        """Write it into the run's folder."""
         text = json.dumps(asdict(self), ensure_ascii=False, indent=2, sort_keys=True)
         atomic_write_text(run / FILE, text + "\n")
 

@@ -23,7 +23,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """How an evaluation went.
+    """The result of an evaluation.
 
     Attributes:
         status: pytest's exit status; negative when a signal ended it.
@@ -65,14 +65,12 @@ def evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     # An older summary is of other files under the same name, or unfinished.
     (folder / SUMMARY).unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", *arguments]
-    command += [f"--ckpt-checkpoint={checkpoint}"]
+    command = [sys.executable, "-m", "pytest", *arguments, f"--ckpt-checkpoint={checkpoint}"]
     command += [f"--ckpt-results-dir={parts.absolute()}", f"--ckpt-run-id={checkpoint.name}"]
-    # Tracking in an ini file is meant for whole runs.
-    command += ["--ckpt-mlflow=off"]
+    command.append("--ckpt-mlflow=off")  # tracking in an ini file is meant for whole runs
     log = folder / LOG
     with log.open("wb") as output:
-        # In a group of its own: Ctrl-C on the terminal reaches it through us, and once.
+        # In a group of its own: Ctrl-C on the terminal reaches it only through this process.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from typing import Literal
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from ..analysis.conclusions import Stopping
-from ..checkpoints.kind import lacking
+from ..checkpoints.kind import why_incomplete
 from ..reports.rows import benchmark_rows, composite_row
 from ..results.layout import PARTS
 from ..results.summary import Summary
@@ -39,8 +39,8 @@ class WatchSettings:
         order: which of several ready ones is evaluated first.
         settle_s: seconds for which a checkpoint must not change.
         poll_s: seconds between two scans.
-        idle_s: end after so many seconds without news; None never does.
-        once: end when the checkpoints that are there have been evaluated.
+        idle_s: end after so many seconds without a change; None never does.
+        once: end when the existing checkpoints have been evaluated.
         stop_early: end when the early-stopping rule says to stop training.
         reports: formats of the report.
         mlflow: URI of a tracking server; empty for none.
@@ -68,13 +68,13 @@ class Watcher:
     """One watch, from its start to its end."""
 
     def __init__(
-        self, settings: WatchSettings, stop: threading.Event, tell: Callable[[str], None]
+        self, settings: WatchSettings, stop: threading.Event, print_line: Callable[[str], None]
     ) -> None:
         """Continue an earlier watch of the same run.
 
         Args:
             stop: set to end the watch; a running evaluation is interrupted.
-            tell: prints a line.
+            print_line: prints a line.
 
         Raises:
             CkptbenchError: the run is not this watch's, or the folder cannot be created.
@@ -87,7 +87,7 @@ class Watcher:
             )
         self._settings = settings
         self._stop = stop
-        self._tell = tell
+        self._print_line = print_line
         self._state = read_state(settings.run, settings.folder, settings.arguments)
         self._failed: dict[str, str] = {}  # signatures by name, not tried again
         self._rewrite_failed = False
@@ -120,21 +120,21 @@ class Watcher:
                 continue
             if self._stale:
                 self._rewrite()
-            # Only now: the rule needs all checkpoints that are there.
+            # Not earlier: the rule needs all existing checkpoints.
             if settings.stop_early and self._advice is not None and self._advice.stop == "yes":
-                self._tell(f"training can stop: {self._advice.detail}")
+                self._print_line(f"training can stop: {self._advice.detail}")
                 return ENOUGH
             now = time.monotonic()
             if settings.once and now - began >= settings.settle_s:
                 break
             if settings.idle_s is not None and now - self._quiet_since >= settings.idle_s:
-                self._tell(f"nothing new for {settings.idle_s:g} s")
+                self._print_line(f"nothing new for {settings.idle_s:g} s")
                 break
             self._stop.wait(settings.poll_s)
         if self._stale:
             self._rewrite()
         for name, why in sorted(snapshot.unready.items()):
-            self._tell(f"{name}: not evaluated, {why}")
+            self._print_line(f"{name}: not evaluated, {why}")
         if settings.once and not self._state.evaluated and not self._stop.is_set():
             raise CkptbenchError(
                 "no checkpoint is there that could be evaluated",
@@ -152,13 +152,13 @@ class Watcher:
             self._quiet_since = self._scanned
         for name in snapshot.gone:
             if name in self._state.evaluated:
-                self._tell(f"{name}: deleted; its results stay in the run")
+                self._print_line(f"{name}: deleted; its results stay in the run")
             elif name not in self._state.missed and name != self._current:
                 self._miss(name, "was deleted before it was evaluated")
         return snapshot
 
     def _scan_meanwhile(self) -> None:
-        """Scan during an evaluation, which may last longer than a checkpoint does."""
+        """Scan during an evaluation, as checkpoints may be deleted before it ends."""
         if time.monotonic() - self._scanned >= self._settings.poll_s:
             self._scan()
 
@@ -170,34 +170,30 @@ class Watcher:
         return sorted(pending, key=lambda each: natural_key(each.name), reverse=newest_first)
 
     def _miss(self, name: str, why: str) -> None:
-        self._tell(f"{name} {why}")
+        self._print_line(f"{name} {why}")
         self._state.missed[name] = why
         self._state.write(self._settings.run)
         self._stale = bool(self._state.evaluated)
 
     def _evaluate(self, ready: Ready) -> None:
         name = ready.name
-        self._tell(f"{name}: evaluating")
+        self._print_line(f"{name}: evaluating")
         self._current = name
-        done = evaluate(
-            ready.path,
-            self._settings.run / PARTS,
-            self._settings.arguments,
-            self._stop,
-            self._scan_meanwhile,
-        )
+        settings = self._settings
+        parts = settings.run / PARTS
+        done = evaluate(ready.path, parts, settings.arguments, self._stop, self._scan_meanwhile)
         self._current = ""
         self._quiet_since = time.monotonic()
         if done.stopped:
-            self._tell(f"{name}: interrupted; the same command goes on with it")
+            self._print_line(f"{name}: interrupted; the same command goes on with it")
             return
         changed = signature_of(ready.path) != ready.signature
-        if changed and ready.path.exists() and not lacking(ready.path):
-            self._tell(f"{name}: changed while it was evaluated, so it is evaluated again")
+        if changed and ready.path.exists() and not why_incomplete(ready.path):
+            self._print_line(f"{name}: changed while it was evaluated, so it is evaluated again")
             return
         summary = done.summary if done.status in (0, 1) else None
         if summary is not None and (summary.complete or not changed):
-            # A checkpoint that is deleted while it is read makes errors: only complete runs count.
+            # Deleting a checkpoint while it is read causes errors: only complete runs count.
             self._keep(ready, summary, changed)
         elif changed:
             self._miss(name, "was deleted while it was evaluated")
@@ -210,9 +206,9 @@ class Watcher:
         self._failed.pop(ready.name, None)
         self._state.write(self._settings.run)
         for line in score_lines(summary):
-            self._tell(line)
+            self._print_line(line)
         if changed:
-            self._tell(f"{ready.name}: deleted meanwhile; it was evaluated in full")
+            self._print_line(f"{ready.name}: deleted meanwhile; it was evaluated in full")
         self._rewrite()
 
     def _fail(self, ready: Ready, done: Evaluated) -> None:
@@ -224,7 +220,7 @@ class Watcher:
                 remedy="the arguments after -- are given to pytest",
             )
         self._failed[ready.name] = ready.signature
-        self._tell(f"{ready.name}: {why}, see {done.log}\n{done.last_lines()}")
+        self._print_line(f"{ready.name}: {why}, see {done.log}\n{done.last_lines()}")
         self._miss(ready.name, f"could not be evaluated ({why})")
 
     def _rewrite(self) -> None:
@@ -250,12 +246,12 @@ class Watcher:
                 write_report([result], conclusions, settings.run, settings.reports)
         except Exception as error:  # training goes on, whatever is wrong with a report
             self._rewrite_failed = True
-            self._tell(f"the run was not rewritten: {type(error).__name__}: {error}")
+            self._print_line(f"the run was not rewritten: {type(error).__name__}: {error}")
             return
         if settings.mlflow:
             from ..tracking.mlflow import track_or_say
 
-            self._tell(track_or_say(settings.run, settings.mlflow))
+            self._print_line(track_or_say(settings.run, settings.mlflow))
 
 
 def score_lines(summary: Summary) -> list[str]:

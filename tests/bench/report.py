@@ -32,8 +32,7 @@ from ckptbench.results.summary import (
     Summary,
 )
 from ckptbench.scores.aggregate import TrialValue, fold, tabulate
-from ckptbench.scores.reducers import TopK
-from ckptbench.scores.registry import spec_of
+from ckptbench.scores.reducers import TopK, spec_of
 
 PROTOCOL = "real/whole-word"
 SECONDS, MEGABYTES, PAGE_MEGABYTES = 20, 1000, 15

@@ -22,8 +22,8 @@ def pytest_report_header(config):
 SHOW = """
 
 def pytest_report_header(config):
-    from ckptbench.session.session import session_of
-    return [f"{name}: {value}" for name, value in vars(session_of(config).options).items()]
+    from ckptbench.session.session import KEY
+    return [f"{name}: {value}" for name, value in vars(config.stash[KEY].options).items()]
 """
 GIVEN = {
     "checkpoint": "runs/a",

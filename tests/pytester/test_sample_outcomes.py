@@ -275,7 +275,7 @@ def test_a_benchmark_in_a_class_is_a_clear_collection_error(standard: Any) -> No
     result = standard.run()
     assert result.ret == 2
     result.stdout.fnmatch_lines(
-        ["*test_bench.py::TestWords::test_word: a benchmark function stands in a module*"]
+        ["*test_bench.py::TestWords::test_word: a benchmark function belongs in a module*"]
     )
 
 

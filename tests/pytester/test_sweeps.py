@@ -12,7 +12,7 @@ import pytest
 MODELS = '''
 import gc, weakref
 
-from ckptbench.session.session import session_of
+from ckptbench.session.session import KEY
 
 ALIVE = weakref.WeakSet()
 
@@ -25,7 +25,7 @@ class Weights:
 def checkpoint(request):
     gc.collect()
     note("alive.log", len(ALIVE))
-    given = getattr(request, "param", None) or session_of(request.config).checkpoints[0]
+    given = getattr(request, "param", None) or request.config.stash[KEY].checkpoints[0]
     path = Path(given.spec)
     weights = Weights()
     ALIVE.add(weights)
@@ -340,7 +340,7 @@ def test_a_report_that_cannot_be_written_fails_the_session_and_loses_nothing(tra
         (["--checkpoint=runs/x/checkpoint-9", "--from-step=5"], "*--from-step: there is nothing*"),
         (
             ["--checkpoint", "runs/x/checkpoint-700", "runs/x/checkpoint-80"],
-            "*runs/x/checkpoint-80 is a checkpoint, and was given to pytest as a place of tests*",
+            "*runs/x/checkpoint-80 is a checkpoint, and was given to pytest as a folder of tests*",
         ),
     ],
 )

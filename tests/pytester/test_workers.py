@@ -194,9 +194,9 @@ def engine():
 NOTE = """
 
 def pytest_runtest_setup(item):
-    from ckptbench.session.session import session_of
+    from ckptbench.session.session import KEY
 
-    run = session_of(item.config).run
+    run = item.config.stash[KEY].run
     if run.worker:
         run.notes.append("the walls are thin")
 """

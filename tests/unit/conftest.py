@@ -17,8 +17,7 @@ from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import Summary
 from ckptbench.runs.fold import fold_run
 from ckptbench.runs.write import write_files
-from ckptbench.scores.reducers import TopK
-from ckptbench.scores.registry import spec_of
+from ckptbench.scores.reducers import TopK, spec_of
 from ckptbench.scores.score import Reducer
 
 # What a sample came to in each of its trials: a value for each k, or the word of a status.

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.checkpoints.param import checkpoint_params
+from ckptbench.checkpoints.found import checkpoint_params
 from ckptbench.config.parsers import checkpoint_spec, header
 from ckptbench.fixtures.checkpoints.address import is_address, parse_address
 from ckptbench.fixtures.checkpoints.resolve import resolve

@@ -23,8 +23,7 @@ from ckptbench.api.requests import (
     Skipped,
 )
 from ckptbench.results.answers import decode, encode
-from ckptbench.session.accepting import accepted
-from ckptbench.session.compound import answer
+from ckptbench.session.compound import accepted, answer
 
 ODD = [nan, inf, -inf, np.float64("nan"), np.float64("-inf")]
 PLAIN = [

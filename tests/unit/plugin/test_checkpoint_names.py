@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.checkpoints.param import checkpoint_params
+from ckptbench.checkpoints.found import checkpoint_params
 
 
 def names(*specs: str) -> list[str]:

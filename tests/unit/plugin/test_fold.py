@@ -14,8 +14,7 @@ from ckptbench.results.store import RunStore
 from ckptbench.results.stored_run import PlannedItem
 from ckptbench.results.summary import CheckpointResult
 from ckptbench.runs.fold import fold_run
-from ckptbench.scores.reducers import PassAtK, TopK
-from ckptbench.scores.registry import spec_of
+from ckptbench.scores.reducers import PassAtK, TopK, spec_of
 from ckptbench.scores.score import Reducer
 
 VALUES = {"passed": 1.0, "missed": 0.0}

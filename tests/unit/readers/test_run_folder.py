@@ -13,7 +13,7 @@ import pytest
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.readers.detect import read
 from ckptbench.readers.run import read_run, sample_heads, samples_path
-from ckptbench.scores import registry
+from ckptbench.scores import reducers
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK
 
@@ -221,11 +221,11 @@ def foreign(tmp_path: Path, make_run: MakeRun) -> Path:
     trials = {f"s-{i}": [(0.1 * i,), (0.05 * i,), (0.0,)] for i in range(8)}
     clusters = {f"s-{i}": f"text-{i // 2}" for i in range(8)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(registry._REGISTERED, "best", Best)
+        patch.setitem(reducers._REGISTERED, "best", Best)
         folder = make_run(
             tmp_path / "own", {"c": trials}, reducer=Best(), protocol="quiz/x", clusters=clusters
         )
-    assert "best" not in registry._REGISTERED
+    assert "best" not in reducers._REGISTERED
     return folder
 
 

@@ -42,7 +42,7 @@ def test_clusters_of_unequal_size_by_hand() -> None:
     groups = partition(["a", "a", "b", "c", "c"])
     expected = sqrt(3 / 2 * (0.64 + 0.36 + 0.04)) / 5
     assert cluster_standard_error(values, groups) == pytest.approx(expected)
-    assert groups.degrees_of_freedom == 2
+    assert groups.clusters == 3
 
 
 def test_copies_of_a_sample_in_one_cluster_add_no_certainty() -> None:

@@ -18,10 +18,11 @@ from ckptbench.scores.reducers import (
     bits_per_byte,
     estimate_pass_at_k,
     kinds_of,
+    reducer_of,
+    spec_of,
     value_names,
     with_bits_per_byte,
 )
-from ckptbench.scores.registry import reducer_of, spec_of
 
 # pass@k
 

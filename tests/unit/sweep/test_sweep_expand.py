@@ -10,7 +10,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.checkpoints.expand import CheckpointResolver, Expansion, expand
-from ckptbench.checkpoints.param import named
+from ckptbench.checkpoints.found import named
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -251,7 +251,7 @@ def test_what_states_no_step_is_kept_and_told(here: Path, known: CheckpointResol
     found = expand(["*.pt"], known, from_step=300)
     assert specs(found) == ["checkpoint_best.pt"]
     assert found.notes == (
-        "*.pt: kept whatever --from-step, as no step is stated: checkpoint_best.pt",
+        "*.pt: kept despite --from-step, as the step is unknown: checkpoint_best.pt",
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ckptbench.checkpoints.trainer_state import FILE_NAME, TrainerState, read_trainer_state
+from ckptbench.checkpoints.found import STATE_FILE, TrainerState, read_trainer_state
 
 
 def stated(folder: Path, content: Any) -> TrainerState:
-    (folder / FILE_NAME).write_text(content if isinstance(content, str) else json.dumps(content))
+    (folder / STATE_FILE).write_text(content if isinstance(content, str) else json.dumps(content))
     return read_trainer_state(folder)
 
 
@@ -53,7 +53,7 @@ def test_a_file_and_a_folder_without_a_state_say_nothing(tmp_path: Path) -> None
 def test_a_damaged_state_is_told(tmp_path: Path, content: str) -> None:
     state = stated(tmp_path, content)
     assert (state.step, state.epoch) == (None, None)
-    assert str(tmp_path / FILE_NAME) in state.fault
+    assert str(tmp_path / STATE_FILE) in state.fault
 
 
 @pytest.mark.parametrize("epoch", ["2", True, None, float("nan"), [1]])

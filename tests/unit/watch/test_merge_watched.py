@@ -19,8 +19,7 @@ from ckptbench.results.summary import (
     Summary,
 )
 from ckptbench.runs.merge_watched import join
-from ckptbench.scores.reducers import TopK
-from ckptbench.scores.registry import spec_of
+from ckptbench.scores.reducers import TopK, spec_of
 from ckptbench.scores.score import Score
 
 ITEM = "benchmarks/test_real_k.py::test_real_k"

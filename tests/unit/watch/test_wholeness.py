@@ -8,39 +8,39 @@ from typing import Any
 
 import pytest
 
-from ckptbench.checkpoints.kind import lacking
+from ckptbench.checkpoints.kind import why_incomplete
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_a_whole_folder_lacks_nothing(make_checkpoint: Any, tmp_path: Path, shards: int) -> None:
-    assert lacking(make_checkpoint(tmp_path / "checkpoint-1", shards)) == ""
+    assert why_incomplete(make_checkpoint(tmp_path / "checkpoint-1", shards)) == ""
 
 
 def test_a_folder_that_a_library_wrote_lacks_nothing() -> None:
     for checkpoint in (ROOT / "benchmarks/demo/demo-mlm").glob("checkpoint-*"):
-        assert lacking(checkpoint) == ""
+        assert why_incomplete(checkpoint) == ""
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
 def test_a_file_that_is_not_there_yet(make_checkpoint: Any, tmp_path: Path, missing: str) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint-1")
     (folder / missing).unlink()
-    assert missing in lacking(folder)
+    assert missing in why_incomplete(folder)
 
 
 def test_shards_without_their_index(make_checkpoint: Any, tmp_path: Path) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint-1", 3)
     (folder / "model.safetensors.index.json").unlink()
-    assert lacking(folder) == "model.safetensors.index.json is not there, 3 of 3 shards are"
+    assert why_incomplete(folder) == "model.safetensors.index.json is not there, 3 of 3 shards are"
 
 
 def test_an_index_that_is_cut_off(make_checkpoint: Any, tmp_path: Path) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint-1", 2)
     index = folder / "model.safetensors.index.json"
     index.write_text(index.read_text()[:-5])
-    assert lacking(folder) == "model.safetensors.index.json is cut off"
+    assert why_incomplete(folder) == "model.safetensors.index.json is cut off"
 
 
 def test_a_shard_that_the_index_names_and_nobody_has_written(
@@ -48,7 +48,7 @@ def test_a_shard_that_the_index_names_and_nobody_has_written(
 ) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint-1", 3)
     (folder / "model-00003-of-00003.safetensors").unlink()
-    told = lacking(folder)
+    told = why_incomplete(folder)
     assert told == "model-00003-of-00003.safetensors is not there (1 of 3 shards)"
 
 
@@ -61,9 +61,9 @@ def test_weights_are_refused_until_their_last_byte(
     content = last.read_bytes()
     for end in range(len(content)):
         last.write_bytes(content[:end])
-        assert last.name in lacking(folder), f"{end} of {len(content)} bytes pass"
+        assert last.name in why_incomplete(folder), f"{end} of {len(content)} bytes pass"
     last.write_bytes(content)
-    assert lacking(folder) == ""
+    assert why_incomplete(folder) == ""
 
 
 def test_bytes_after_the_end_are_another_file(make_checkpoint: Any, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_bytes_after_the_end_are_another_file(make_checkpoint: Any, tmp_path: Pa
     weights = folder / "model.safetensors"
     size = weights.stat().st_size
     weights.write_bytes(weights.read_bytes() + b"x")
-    assert lacking(folder) == f"model.safetensors has {size + 1:,} of {size:,} bytes"
+    assert why_incomplete(folder) == f"model.safetensors has {size + 1:,} of {size:,} bytes"
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
@@ -82,15 +82,15 @@ def test_an_archive_is_refused_until_its_last_byte(tmp_path: Path, suffix: str) 
     content = file.read_bytes()
     for end in range(len(content)):
         file.write_bytes(content[:end])
-        assert end < 4 or "cut off" in lacking(file), f"{end} of {len(content)} bytes pass"
+        assert end < 4 or "cut off" in why_incomplete(file), f"{end} of {len(content)} bytes pass"
     file.write_bytes(content)
-    assert lacking(file) == ""
+    assert why_incomplete(file) == ""
 
 
 def test_an_empty_archive_file_is_nothing(tmp_path: Path) -> None:
     (tmp_path / "checkpoint_1.pt").touch()
-    assert lacking(tmp_path / "checkpoint_1.pt") == "checkpoint_1.pt is empty"
+    assert why_incomplete(tmp_path / "checkpoint_1.pt") == "checkpoint_1.pt is empty"
 
 
 def test_what_is_deleted_while_it_is_looked_at_lacks_something(tmp_path: Path) -> None:
-    assert "cannot be read" in lacking(tmp_path / "checkpoint_1.pt")
+    assert "cannot be read" in why_incomplete(tmp_path / "checkpoint_1.pt")
