@@ -156,6 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         loaded = load_causal_lm(resolve(str(folder)), device=chosen.device, dtype=dtype)
     device = torch.cuda.get_device_name(0) if on_gpu else f"CPU, {torch.get_num_threads()} threads"
     print(f"{device}, torch {torch.__version__}, {dtype}", flush=True)
+    with torch.inference_mode():  # so that neither side pays for the device's own start
+        loaded.model(torch.ones((8, 64), dtype=torch.long, device=loaded.device))
     rows = []
     for work in chosen.work.split(","):
         if work == "gsm8k":
@@ -179,7 +181,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         best: tuple[float, str, float] | None = None
         answers: Any = None
         for size in chosen.batches.split(","):
-            answers, took, peak = _of_lm_eval(loaded, work, theirs, size, clock)
+            try:
+                answers, took, peak = _of_lm_eval(loaded, work, theirs, size, clock)
+            except torch.OutOfMemoryError:
+                print(f"{work}: lm-eval, batch {size}: out of memory", flush=True)
+                continue
             print(f"{work}: lm-eval, batch {size}: {took:.2f} s, {peak:.1f} GiB", flush=True)
             if best is None or took < best[0]:
                 best = took, size, peak
