@@ -112,6 +112,9 @@ class Options:
         help="maximum number of requests in a batch (default auto)")
     batch_tokens: int | None = option(parse.positive_int_or_auto, None, "N|auto",
         help="maximum number of tokens in a batch, padding included (default auto)")
+    exact: bool = switch(
+        help="score each text in a batch of its own and share no prefixes: log likelihoods equal "
+        "to the last digit to those of lm-eval with --batch_size 1")
     apply_chat_template: bool | str = option(parse.chat_template, False, "NAME", bare="true",
         help="apply the checkpoint's chat template to the prompts of lm-eval tasks; NAME selects "
         "one of several")

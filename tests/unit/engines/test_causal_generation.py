@@ -284,6 +284,7 @@ def test_a_batch_that_does_not_fit_is_halved(at: int, load_causal: Load) -> None
 def test_a_row_that_does_not_fit_alone_fails(load_causal: Load) -> None:
     loaded = load_causal("llama")
     engine = CausalLMEngine(loaded)
+    texts(engine, [Generate("def", max_tokens=1)])  # tries what the model can do
     loaded.model.forward = crowded(loaded, most=0)
     answers = dict(engine.answer([Generate("def", max_tokens=3), Generate("x", max_tokens=3)]))
     assert all(
@@ -351,3 +352,35 @@ def test_looking_seldom_changes_no_answer(load_causal: Load) -> None:
         engine = CausalLMEngine(loaded)
         engine._generation._unseen = steps
         assert dict(engine.answer(requests)) == wanted
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "bloom"])
+def test_prompts_with_the_same_examples_share_them(family: str, load_causal: Load) -> None:
+    loaded = load_causal(family)
+    examples = "def add(a, b):\n    return a + b\nwhile n > 0:\n    print(n)\nclass Stack:\n"
+    asked = [
+        Generate(f"{examples}{text}", max_tokens=6, temperature=temperature, seed=3)
+        for text in (
+            "for word",
+            "국수를",
+            "x",
+            "def longest",
+            "n",
+            "best",
+            "self",
+            "pop",
+            "i",
+            "total",
+        )
+        for temperature in (0.0, 1.0)
+    ]
+    engine = CausalLMEngine(loaded)
+    alone = [texts(engine, [request])[0] for request in asked]
+    read: list[int] = []
+    loaded.model.get_input_embeddings().register_forward_pre_hook(
+        lambda _, args: read.append(args[0].numel())
+    )
+    assert texts(engine, asked) == alone
+    prompts = [len(loaded.tokenizer(request.prompt)["input_ids"]) for request in asked[::2]]
+    # What the model reads before the second token of any answer.
+    assert sum(read[:2]) < sum(prompts) / 2

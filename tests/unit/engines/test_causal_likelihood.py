@@ -123,13 +123,17 @@ def test_a_text_at_the_edge_of_its_rounding_is_scored_again_alone(
     loaded.model.register_forward_pre_hook(
         lambda module, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True
     )
-    dict(engine.answer([LogLikelihood(*pair)] * 6))
-    assert rows == [6]
+    others = [LogLikelihood("while n > 0:", " print(n)"), LogLikelihood("국수를", " 삶는 동안")]
+    requests = [LogLikelihood(*pair), *others]
+    dict(engine.answer(requests))  # tries what the model can do, too
+    rows.clear()
+    dict(engine.answer(requests))
+    assert rows == [3]
     # The steps are so long that the text lies 10.5 of them below nothing.
     monkeypatch.setattr(rounding, "STEP", -first.logprob / first.tokens / 10.5)
     rows.clear()
-    dict(engine.answer([LogLikelihood(*pair)] * 6))
-    assert rows == [6, 1, 1, 1, 1, 1, 1]
+    dict(engine.answer(requests))
+    assert rows == [3, 1]
 
 
 def test_logits_that_are_not_finite_fail_that_text_alone(load_causal: Load) -> None:

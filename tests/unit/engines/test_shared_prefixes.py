@@ -1,0 +1,146 @@
+"""What texts have in common is read once, by every architecture that can, to the same values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ckptbench import Failed, Likelihood, Response
+from ckptbench.fixtures.engines.batching import Budget
+from ckptbench.fixtures.engines.causal.log_likelihood import LogLikelihoodScorer
+from ckptbench.fixtures.engines.causal.tree_forward import TreeForward
+from ckptbench.fixtures.text.tokens import Scored
+
+VOCABULARY = 200
+SMALL = {
+    "vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 48, "initializer_range": 0.3,
+    "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 1,
+}  # fmt: skip
+GPT = {"vocab_size": VOCABULARY, "n_layer": 2, "n_head": 2, "initializer_range": 0.3}
+SHARING: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("Llama", SMALL),
+    "qwen2": ("Qwen2", SMALL),
+    "learned positions": ("GPT2", {**GPT, "n_embd": 32}),
+    "a wide window": ("Mistral", {**SMALL, "sliding_window": 4096}),
+    "soft-capped logits": ("Gemma2", {**SMALL, "head_dim": 8, "sliding_window": 4096}),
+    "scaled logits": ("Granite", {**SMALL, "logits_scaling": 2.0}),
+}
+NOT_SHARING: dict[str, tuple[str, dict[str, Any]]] = {
+    "a narrow window": ("Mistral", {**SMALL, "sliding_window": 16}),
+    "positions from the mask": ("Bloom", {**GPT, "hidden_size": 32, "pad_token_id": 2}),
+    "recurrent": ("Mamba", {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2}),
+    "partly recurrent": ("Jamba", {**SMALL, "num_experts": 2}),
+}
+
+
+def model(architecture: str, sizes: dict[str, Any]) -> Any:
+    import torch
+    import transformers
+
+    head = "LMHeadModel" if architecture == "GPT2" else "ForCausalLM"
+    kind = getattr(transformers, f"{architecture}{head}")
+    torch.manual_seed(1)
+    return kind(kind.config_class(**sizes)).eval()
+
+
+def texts() -> list[Scored]:
+    """Documents with four choices, with the same examples before them and without."""
+    numbers = np.random.default_rng(0)
+
+    def drawn(n: int) -> list[int]:
+        return [int(number) for number in numbers.integers(2, VOCABULARY, n)]
+
+    found = []
+    for examples in (drawn(50), []):
+        for _ in range(12):
+            document = [*examples, *drawn(int(numbers.integers(5, 20)))]
+            for tokens in (1, 1, 3, 5):
+                found.append(Scored(len(found), [*document, *drawn(tokens)], tokens))
+    return found
+
+
+def scorer(model: Any, trunk_saves: int | None, budget: int = 2048) -> LogLikelihoodScorer:
+    return LogLikelihoodScorer(TreeForward(model, 0), Budget(budget, 10**9), 0.0, trunk_saves)
+
+
+def values(answers: dict[int, Response]) -> list[float]:
+    found = []
+    for index in sorted(answers):
+        answer = answers[index]
+        assert isinstance(answer, Likelihood)
+        found.append(answer.logprob)
+    return found
+
+
+def tokens_read(model: Any, scorer: LogLikelihoodScorer, asked: list[Scored]) -> int:
+    read: list[int] = []
+    dict(scorer.answers(asked))  # tries what the model can do, too
+    hook = model.get_input_embeddings().register_forward_pre_hook(
+        lambda _, args: read.append(args[0].numel())
+    )
+    dict(scorer.answers(asked))
+    hook.remove()
+    return sum(read)
+
+
+@pytest.mark.parametrize("name", [*SHARING, *NOT_SHARING])
+def test_sharing_changes_no_value(name: str) -> None:
+    subject = model(*(SHARING | NOT_SHARING)[name])
+    alone = values(dict(scorer(subject, None).answers(texts())))
+    for saves, budget in ((200, 2048), (10**9, 2048), (200, 100)):
+        shared = values(dict(scorer(subject, saves, budget).answers(texts())))
+        assert shared == pytest.approx(alone, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_each_token_is_read_once(name: str) -> None:
+    subject = model(*SHARING[name])
+    every = sum(len(text.inputs) for text in texts())
+    # 50 of the examples, and some 20 of each of 24 documents with its choices.
+    assert tokens_read(subject, scorer(subject, 200), texts()) < 50 + 24 * 22 < every / 5
+
+
+@pytest.mark.parametrize("name", NOT_SHARING)
+def test_a_model_that_cannot_share_reads_each_text(name: str) -> None:
+    subject = model(*NOT_SHARING[name])
+    every = sum(len(text.inputs) for text in texts())
+    # Choices of one token are read from one place all the same: half of the texts.
+    assert tokens_read(subject, scorer(subject, 200), texts()) > every / 2
+
+
+def test_a_text_that_is_not_finite_spoils_no_other_in_its_row() -> None:
+    subject = model(*SHARING["llama"])
+    asked = texts()
+    spoiled = [text.index for text in asked if 7 in text.inputs]
+    assert 0 < len(spoiled) < len(asked)
+    expected = dict(scorer(subject, None).answers(asked))
+    subject.get_input_embeddings().weight.data[7] = float("nan")
+    found = dict(scorer(subject, 200).answers(asked))
+    assert sorted(found) == sorted(expected)
+    for index, answer in found.items():
+        if index in spoiled:
+            assert isinstance(answer, Failed)
+        else:
+            assert values({index: answer}) == pytest.approx(values({index: expected[index]}))
+
+
+def test_rows_that_do_not_fit_into_memory_are_taken_apart() -> None:
+    import torch
+
+    subject = model(*SHARING["llama"])
+    asked = texts()
+    expected = values(dict(scorer(subject, None).answers(asked)))
+    engine = scorer(subject, 200)
+    dict(engine.answers(asked[:4]))
+    forward = subject.forward
+
+    def limited(input_ids: Any, **others: Any) -> Any:
+        if input_ids.numel() > 80:
+            raise torch.OutOfMemoryError("out of memory")
+        return forward(input_ids=input_ids, **others)
+
+    subject.forward = limited
+    assert values(dict(engine.answers(asked))) == pytest.approx(expected, rel=1e-5, abs=1e-5)
