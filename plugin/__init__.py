@@ -15,31 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from ._util.errors import CkptbenchError
 from ._util.version import __version__
+from .api import requests as _requests
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
 from .api.engine import Engine
 from .api.protocol import EvalProtocol, RequestContext
-from .api.requests import (
-    Answer,
-    CompoundRequest,
-    CompoundResponse,
-    Conversation,
-    Failed,
-    Filled,
-    FillMask,
-    Generate,
-    Generated,
-    Likelihood,
-    LogLikelihood,
-    LogLikelihoodRolling,
-    Request,
-    Response,
-    Sample,
-    Skipped,
-    content_hash,
-)
-from .scores import Reducer, Score, first_choice, mean, pass_at_k, top_k
+from .api.requests import *  # noqa: F403 (its `__all__`)
+from .api.sample import Sample, content_hash
+from .scores import reducers as _reducers
 from .scores.metric import Metric
+from .scores.reducers import *  # noqa: F403 (its `__all__`)
 from .scores.registry import reducer, register_reducer
+from .scores.score import Reducer, Score
 
 if TYPE_CHECKING:
     from ._util.atomic import atomic_write_text, atomic_writer
@@ -85,7 +71,6 @@ if TYPE_CHECKING:
     )
     from .scores.intervals import normal_interval
     from .scores.metric import known_metric, wanted_among
-    from .scores.reducers import Named, bits_per_byte
     from .session.context import RunContext, SampleAnswer, run_context
 
 # Loaded when they are first used: no import of this package, and nobody's `pytest --help`, waits
@@ -134,7 +119,6 @@ _LAZY = {
     ),
     ".scores.intervals": ("normal_interval",),
     ".scores.metric": ("known_metric", "wanted_among"),
-    ".scores.reducers": ("Named", "bits_per_byte"),
     ".session.context": ("RunContext", "SampleAnswer", "run_context"),
 }
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
@@ -155,7 +139,6 @@ __all__ = [
     "OF_LM_EVAL",
     "SHIPPED",
     "WEIGHT_FILES",
-    "Answer",
     "Benchmark",
     "BenchmarkMeasurement",
     "BenchmarkResult",
@@ -165,36 +148,22 @@ __all__ = [
     "CheckpointResolver",
     "CheckpointResult",
     "CkptbenchError",
-    "CompoundRequest",
-    "CompoundResponse",
     "Conclusions",
-    "Conversation",
     "Coverage",
     "DatasetInfo",
     "Effective",
     "Engine",
     "EvalProtocol",
-    "Failed",
-    "FillMask",
-    "Filled",
-    "Generate",
-    "Generated",
-    "Likelihood",
     "LoadOptions",
-    "LogLikelihood",
-    "LogLikelihoodRolling",
     "Measurement",
     "Metric",
     "Miss",
     "ModelKind",
-    "Named",
     "Options",
     "Outcome",
     "Reducer",
     "ReportFormat",
-    "Request",
     "RequestContext",
-    "Response",
     "Result",
     "ResultReader",
     "RunContext",
@@ -203,27 +172,22 @@ __all__ = [
     "SampleRow",
     "Scalar",
     "Score",
-    "Skipped",
     "TaskSource",
     "__version__",
     "atomic_write_text",
     "atomic_writer",
     "benchmark_family",
-    "bits_per_byte",
     "checkpoint_kinds",
     "content_hash",
     "effective",
     "every_sample",
-    "first_choice",
     "kind_at",
     "known_metric",
     "loaded",
-    "mean",
     "missing_parts",
     "nearest",
     "normal_interval",
     "one_line",
-    "pass_at_k",
     "reducer",
     "register_reducer",
     "rounded",
@@ -234,7 +198,9 @@ __all__ = [
     "shards_of",
     "task_benchmarks",
     "task_names",
-    "top_k",
     "wanted_among",
     "weights_fault",
 ]
+# A new kind of request or score is public by the `__all__` beside it.
+__all__ += _requests.__all__
+__all__ += _reducers.__all__

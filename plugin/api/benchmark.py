@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .._util.errors import CkptbenchError
 from ..scores.score import Reducer
 from .protocol import EvalProtocol
-from .requests import Sample
+from .sample import Sample
 
 if TYPE_CHECKING:
     from ..config.options import Options

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .requests import Request, Response, Sample
+from .requests import Request, Response
+from .sample import Sample
 
 if TYPE_CHECKING:
     from .._util.jsonio import Scalar

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..api.requests import content_hash
+from ..api.sample import content_hash
 from ..config.options import Options
 from ..gate.baseline import (
     FORMAT,

@@ -1,6 +1,7 @@
 """Reducers: fold the trials of one sample into its value of each metric.
 
-Each is a small frozen value; a benchmark names one of them in `score=`.
+Each is a small frozen value; a benchmark names one of them in `score=`. A new one is a class, its
+line in `REDUCERS`, and the name of what makes it in `__all__`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, ClassVar
 from .._util.errors import CkptbenchError
 from .metric import BITS_PER_BYTE, PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
+
+__all__ = ["Named", "bits_per_byte", "first_choice", "mean", "pass_at_k", "top_k"]
 
 _BITS = "bits_per_byte"
 

@@ -14,7 +14,8 @@ from .._util.extensions import hooks
 from .._util.names import name_list
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol
-from ..api.requests import CompoundRequest, Sample
+from ..api.requests import parts_of
+from ..api.sample import Sample
 from ..api.tasks import task_names
 from ..config.command_line import check_names
 from ..config.options import Options
@@ -103,9 +104,8 @@ class Collected:
             request = group.protocol.ask(sample, group.context(0))
         except Exception:
             return ""  # the sample's own error, told when it is asked
-        if isinstance(request, CompoundRequest) and request.parts:
-            request = request.parts[0]  # they are of one kind of model
-        kind = type(request)
+        # The parts of a request are of one kind of model.
+        kind = type(next(iter(parts_of(request)), request))
         why = self.resolver.why_not(group.checkpoint.spec, kind)
         if why:
             told = self._unasked.setdefault((group.benchmark.name, why), [])

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..api.engine import Engine
-from ..api.requests import CompoundRequest, CompoundResponse, Failed, Request, Response, Skipped
+from ..api.requests import (
+    CompoundRequest,
+    CompoundResponse,
+    Failed,
+    Request,
+    Response,
+    Skipped,
+    parts_of,
+)
 from .accepting import accepted
 
 
@@ -36,7 +44,7 @@ def answer(
     owners: list[tuple[int, int]] = []
     waiting: dict[int, list[Any]] = {}
     for index, request in enumerate(requests):
-        parts = request.parts if isinstance(request, CompoundRequest) else (request,)
+        parts = parts_of(request)
         waiting[index] = [None] * len(parts)
         owners += [(index, place) for place in range(len(parts))]
         flat += parts

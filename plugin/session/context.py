@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from .._util.jsonio import JSON
-from ..api.requests import Answer, Sample
+from ..api.requests import Answer
+from ..api.sample import Sample
 from ..checkpoints.param import CheckpointParam
 from ..config.options import Options
 from ..results.answers import decode

@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..api.requests import Failed, Response, Sample, Skipped
+from ..api.requests import Failed, Response, Skipped
+from ..api.sample import Sample
 from ..config.parsers import EXEC_MEMORY_MB
 from ..results.evaluate import NoAnswer
 

@@ -15,7 +15,8 @@ from .._util.jsonio import Scalar
 from ..api.benchmark import Benchmark
 from ..api.engine import Engine
 from ..api.protocol import EvalProtocol, RequestContext
-from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
+from ..api.requests import Failed, Generate, Response, Skipped, parts_of
+from ..api.sample import Sample
 from ..checkpoints.param import CheckpointParam
 from ..config.effective import Effective
 from ..results.evaluate import Outcome, evaluate_response
@@ -216,8 +217,7 @@ class Group:
             request = self.protocol.ask(sample, self.context(0))
         except Exception:
             return found  # the sample's own error, reported when it is asked
-        parts = request.parts if isinstance(request, CompoundRequest) else (request,)
-        generated = next((part for part in parts if isinstance(part, Generate)), None)
+        generated = next((part for part in parts_of(request) if isinstance(part, Generate)), None)
         if generated is None:
             return found
         found |= {

@@ -14,7 +14,7 @@ from _pytest.mark.structures import get_unpacked_marks
 from .._util.errors import CkptbenchError
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol, RequestContext
-from ..api.requests import Sample
+from ..api.sample import Sample
 from ..checkpoints.param import CheckpointParam
 from ..config.effective import Effective, effective
 from ..config.options import Options
