@@ -19,7 +19,7 @@ from .._util.errors import CkptbenchError, nearest
 from .effective import OF_LM_EVAL
 from .eval_config import COMMAND_LINE
 from .option import Option
-from .options import OPTIONS, Options, headings
+from .options import OPTIONS, Options, exec_limits, headings
 from .short_names import add_with_short_name, names_of
 
 
@@ -157,9 +157,10 @@ def _check(values: Mapping[str, Any]) -> None:
             "there is no file to check", where="--validate-config", remedy="add --eval-config=FILE"
         )
     if values["allow_mismatch"]:
-        from ..gate.identity import check_allowed
+        from ..gate.identity import LIMIT_PREFIX, check_allowed
 
-        check_allowed(values["allow_mismatch"])
+        limits = (f"{LIMIT_PREFIX}{each.exec_limit}" for each in exec_limits())
+        check_allowed(values["allow_mismatch"], limits)
 
 
 def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
