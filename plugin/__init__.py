@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ._util.rounding import rounded, rounding_gap
     from .analysis.conclusions import Conclusions
     from .api.protocol import every_sample
-    from .api.tasks import TaskSource, task_benchmarks, task_names
+    from .api.tasks import TaskSource, suite_benchmarks, task_benchmarks, task_names
     from .checkpoints.complete import (
         WEIGHT_FILES,
         missing_parts,
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     )
     from .checkpoints.param import CheckpointParam
     from .config.effective import OF_LM_EVAL, Effective, effective
-    from .config.eval_config import SHIPPED
     from .config.options import Options
     from .config.parsers import EXEC_MEMORY_MB
     from .fixtures.checkpoints.huggingface import loaded
@@ -82,7 +81,7 @@ _LAZY = {
     "._util.rounding": ("rounded", "rounding_gap"),
     ".analysis.conclusions": ("Conclusions",),
     ".api.protocol": ("every_sample",),
-    ".api.tasks": ("TaskSource", "task_benchmarks", "task_names"),
+    ".api.tasks": ("TaskSource", "suite_benchmarks", "task_benchmarks", "task_names"),
     ".checkpoints.complete": (
         "WEIGHT_FILES",
         "missing_parts",
@@ -101,7 +100,6 @@ _LAZY = {
         "kind_at",
     ),
     ".config.effective": ("Effective", "OF_LM_EVAL", "effective"),
-    ".config.eval_config": ("SHIPPED",),
     ".config.options": ("Options",),
     ".config.parsers": ("EXEC_MEMORY_MB",),
     ".fixtures.checkpoints.huggingface": ("loaded",),
@@ -137,7 +135,6 @@ __all__ = [
     "GROUP_WAY",
     "JSON",
     "OF_LM_EVAL",
-    "SHIPPED",
     "WEIGHT_FILES",
     "Benchmark",
     "BenchmarkMeasurement",
@@ -196,6 +193,7 @@ __all__ = [
     "safetensors_sizes",
     "samples",
     "shards_of",
+    "suite_benchmarks",
     "task_benchmarks",
     "task_names",
     "wanted_among",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._util.errors import CkptbenchError
 from ..scores.score import Reducer
@@ -15,7 +17,11 @@ if TYPE_CHECKING:
     from ..config.options import Options
 
 F = TypeVar("F", bound=Callable[..., object])
-Dataset = Iterable[Sample] | Callable[["Options"], Iterable[Sample] | None]
+Dataset = (
+    Iterable[Sample]
+    | Callable[["Options"], Iterable[Sample] | None]
+    | Callable[["Options", Path | None], Iterable[Sample] | None]
+)
 ATTRIBUTE = "__ckptbench__"
 
 
@@ -33,7 +39,8 @@ class Benchmark:
 
     Attributes:
         name: such as `real`; the part of its protocols' names before the slash.
-        dataset: the samples, or a function of the options that loads them.
+        dataset: the samples, or a function that loads them, given the options, and the benchmark's
+            data file if it has a second argument.
         protocols: the ways they are asked; the first one's scores are gated.
         on_request: further ways, asked only when `--protocol` names them.
         score: folds the outcomes of a sample's trials.
@@ -52,9 +59,20 @@ class Benchmark:
     configured_as: str = ""
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
-    def load(self, options: Options) -> Sequence[Sample] | None:
+    @property
+    def takes_data(self) -> bool:
+        """Whether it reads a data file that is given to it, by `--data` say."""
+        if not callable(self.dataset):
+            return False
+        arguments = signature(self.dataset).parameters.values()
+        positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return sum(a.kind in positional and a.default is a.empty for a in arguments) > 1
+
+    def load(self, options: Options, data: Path | None = None) -> Sequence[Sample] | None:
         """The samples of a session, in the dataset's order; None when it is not to be asked."""
-        rows = self.dataset(options) if callable(self.dataset) else self.dataset
+        rows: Any = self.dataset
+        if callable(rows):
+            rows = rows(options, data) if self.takes_data else rows(options)
         return rows if rows is None or isinstance(rows, Sequence) else tuple(rows)
 
 
@@ -73,8 +91,9 @@ def samples(
     It returns when the answer is right and raises `Miss`, or fails an `assert`, when it is wrong.
 
     Args:
-        dataset: samples, or a function that loads them given the session's `Options`. It may give
-            None: the benchmark is left out of the session.
+        dataset: samples, or a function that loads them given the session's `Options` and, if it
+            has a second argument, the file that `--data=BENCH=FILE` names for it, or None. It may
+            give None: the benchmark is left out of the session.
         protocol: how they are asked; several are asked side by side, and the first is gated.
         score: how outcomes become scores, such as `top_k(1, 5)`.
         on_request: further protocols, asked only when `--protocol` names them.
@@ -123,12 +142,15 @@ class Family:
     load: Callable[[Options], Iterable[Benchmark]]
 
 
-def is_benchmark(function: object) -> bool:
-    """Whether a function was decorated."""
-    return isinstance(getattr(function, ATTRIBUTE, None), Benchmark | Family)
+def benchmark_of(function: object) -> Benchmark | Family | None:
+    """What a function was decorated with; None for anything else."""
+    found = getattr(function, ATTRIBUTE, None)
+    return found if isinstance(found, Benchmark | Family) else None
 
 
 def benchmarks_of(function: object, options: Options) -> Iterable[Benchmark]:
     """The benchmarks that a decorated function is."""
-    found = getattr(function, ATTRIBUTE, None)
-    return found.load(options) if isinstance(found, Family) else (found,)  # type: ignore[return-value]
+    found = benchmark_of(function)
+    if found is None:
+        return ()
+    return found.load(options) if isinstance(found, Family) else (found,)

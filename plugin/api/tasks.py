@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from runpy import run_path
 from typing import TYPE_CHECKING
 
 from .._util.extensions import contributions
-from .benchmark import Benchmark
+from .benchmark import Benchmark, benchmark_of
 
 if TYPE_CHECKING:
     from ..config.options import Options
@@ -28,6 +31,19 @@ class TaskSource:
     name: str
     names: Callable[[Options], Iterable[str]]
     benchmarks: Callable[[Options], Iterable[Benchmark]]
+
+
+@cache
+def suite_benchmarks() -> frozenset[str]:
+    """Names of the benchmarks of the suite, whether or not pytest collects them.
+
+    In a configuration file their names mean them, and not tasks of lm-eval. The modules are run by
+    themselves: one that was imported could not have its asserts rewritten by pytest any more.
+    """
+    folder = resources.files("ckptbench.benchmarks")
+    files = sorted(str(file) for file in folder.iterdir() if file.name.startswith("test_"))
+    found = (benchmark_of(value) for file in files for value in run_path(file).values())
+    return frozenset(each.name for each in found if isinstance(each, Benchmark))
 
 
 def task_sources() -> tuple[TaskSource, ...]:

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     pass
 
 COMMAND_LINE = "command line"
-# The benchmarks that come with the suite: in a configuration file their names mean them, and not
-# tasks of lm-eval.
-SHIPPED = ("real", "lambada", "humaneval", "mbpp", "codecontests", "problems")
-"""Names of the benchmarks of the suite."""
 _SECTIONS = ("benchmarks", "tasks")
 # Without a priority of its own, a task runs after those that have one.
 NO_PRIORITY = 1_000_000

@@ -82,6 +82,9 @@ class Options:
         help="values of k for a benchmark's top-k or pass@k scores, such as real=1,5,10")
     seed: int = option(parse.whole_number, 0, "N", samples=True, remakes_items=True,
         help="random seed for sampling, bootstrap and permutation tests")
+    data: Mapping[str, Path] = option(parse.data_file, {}, "BENCH=FILE", many="merge",
+        remakes_items=True,
+        help="data file of a benchmark, such as mbpp=mbpp.jsonl; may be repeated")
     real_data: Path | None = option(Path, None, "FILE", remakes_items=True,
         help="sample file of Real@K (default: the one that comes with ckptbench)")
     lambada_data: Path | None = option(Path, None, "FILE", remakes_items=True,

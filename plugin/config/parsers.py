@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import get_args
 
 from ..gate.verdict import Gate
@@ -274,6 +275,14 @@ def protocols(text: str) -> dict[str, tuple[str, ...]]:
     if not equals or not benchmark or not chosen:
         raise _expected("BENCH=PROTOCOL[,PROTOCOL...] such as real=real/origin", text)
     return {benchmark: tuple(n if "/" in n else f"{benchmark}/{n}" for n in chosen)}
+
+
+def data_file(text: str) -> dict[str, Path]:
+    """`mbpp=data/mbpp.jsonl` as the data file by benchmark."""
+    benchmark, _, file = text.partition("=")
+    if not benchmark or not file:
+        raise _expected("BENCH=FILE such as mbpp=data/mbpp.jsonl", text)
+    return {benchmark: Path(file)}
 
 
 def checkpoint_spec(text: str) -> str:

@@ -17,7 +17,7 @@ from ..api.protocol import EvalProtocol
 from ..api.requests import parts_of
 from ..api.sample import Sample
 from ..api.tasks import task_names
-from ..config.command_line import check_names
+from ..config.command_line import check_collected, check_names
 from ..config.options import Options
 from .group import Group
 
@@ -141,13 +141,14 @@ class Collected:
             CkptbenchError: naming the option and the nearest known name; see `validate`.
         """
         self._check_config()
+        self._check_data()
         if not self._benchmarks:
             return
         for error in self._refusals:
             raise error
 
         def of_this_session(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-            typed = {key for given in self.config.getoption(name, None) or [] for key in given}
+            typed = self._typed(name)
             return {k: v for k, v in chosen.items() if k in typed or k in self._benchmarks}
 
         chosen = replace(
@@ -156,6 +157,14 @@ class Collected:
             protocol=of_this_session("ckpt_protocol", self.options.protocol),
         )
         check_names(chosen, self._benchmarks)
+
+    def _typed(self, name: str) -> set[str]:
+        """The benchmarks that an option names on the command line."""
+        return {key for given in self.config.getoption(name, None) or [] for key in given}
+
+    def _check_data(self) -> None:
+        if self._owners:
+            check_collected(sorted(self._typed("ckpt_data")), self._owners, "--data")
 
     def _check_config(self) -> None:
         plan = self.options.eval_config

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
-from ..config.eval_config import SHIPPED, EvalPlan, check_wanted
+from ..api.tasks import suite_benchmarks
+from ..config.eval_config import EvalPlan, check_wanted
 
 if TYPE_CHECKING:
     from .group import Group
@@ -31,11 +32,13 @@ def check_names(
     """
     checked = (*plan.settings, *(plan.idle if idle_too else ()))
     entry_of = {name: settings.entry for settings in checked for name in settings.names}
-    unknown = entry_of.keys() - set(collected) - set(SHIPPED)
+    unknown = entry_of.keys() - set(collected)
+    suite = suite_benchmarks() if unknown else frozenset()
+    unknown -= suite
     if not unknown:
         return
     theirs = list(tasks())
-    known = sorted({*collected, *SHIPPED, *theirs})
+    known = sorted({*collected, *suite, *theirs})
     wrong = [
         f"{entry_of[name]} names {name!r}{nearest(name, known)}"
         for name in sorted(unknown.difference(known))
