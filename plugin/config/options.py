@@ -179,8 +179,8 @@ class Options:
 
     run_id: str = option(parse.run_id, "", "ID", heading="run and output",
         help="name of the run; an existing run is continued (default: date, time and process id)")
-    report: tuple[str, ...] = option(parse.report_formats, (), ",".join(parse.REPORT_FORMATS),
-        help="write a report of the run in these formats, into its folder")
+    report: tuple[str, ...] = option(parse.report_formats, (), "FORMAT[,...]",
+        help="write a report of the run in these formats, such as html,md, into its folder")
     results_dir: Path = option(Path, Path("results"), "DIR",
         help="folder that holds the runs' folders")
     dry_run: bool = switch(
