@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
 from ..scores.metric import _spellings
-
-if TYPE_CHECKING:
-    pass
 
 COMMAND_LINE = "command line"
 _SECTIONS = ("benchmarks", "tasks")
