@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ckptbench import Options, Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets.code import codecontests
@@ -10,17 +11,15 @@ from ckptbench.fixtures.datasets.code.problems import limited
 from ckptbench.fixtures.sandbox import ExecutionResult
 
 
-def problems(options: Options) -> Sequence[Sample] | None:
-    """The problems of `--codecontests-data`; without it the benchmark is not asked.
+def problems(options: Options, file: Path | None) -> Sequence[Sample] | None:
+    """The problems of the data file; without it the benchmark is not asked.
 
     They are of very different difficulty and stand in the order of their contests, so a limit
     draws some of them instead of taking the first.
     """
-    if options.codecontests_data is None:
+    if file is None:
         return None
-    loaded = codecontests.load(
-        options.codecontests_data, tests=options.codecontests_tests, seed=options.seed
-    )
+    loaded = codecontests.load(file, tests=options.codecontests_tests, seed=options.seed)
     return limited(loaded, options.limit, seed=options.seed)
 
 

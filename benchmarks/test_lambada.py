@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ckptbench import Filled, Likelihood, Options, Sample, samples, top_k
 from ckptbench.fixtures.datasets import lambada
 
 
-def passages(options: Options) -> Sequence[Sample]:
-    """The rows of `--lambada-data`, or those shipped: with blanks, for masked models."""
-    return lambada.load(options.lambada_data)
+def passages(_: Options, file: Path | None) -> Sequence[Sample]:
+    """The rows of the data file, or those shipped: with blanks, for masked models."""
+    return lambada.load(file)
 
 
 @samples(passages, protocol=lambada.PROTOCOLS, score=top_k(1))

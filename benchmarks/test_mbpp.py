@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ckptbench import Options, Sample, pass_at_k, samples
 from ckptbench.fixtures.datasets.code import mbpp
 from ckptbench.fixtures.sandbox import ExecutionResult
 
 
-def problems(options: Options) -> Sequence[Sample] | None:
-    """The problems of `--mbpp-data`; without it the benchmark is not asked."""
-    source = options.mbpp_data
-    return mbpp.load(source) if source else None
+def problems(_: Options, file: Path | None) -> Sequence[Sample] | None:
+    """The problems of the data file; without one the benchmark is not asked."""
+    return mbpp.load(file) if file else None
 
 
 @samples(

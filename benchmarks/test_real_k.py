@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ckptbench import Filled, Options, Sample, samples, top_k
 from ckptbench.fixtures.datasets import real_k
 
 
-def passages(options: Options) -> Sequence[Sample]:
-    """The samples of `--real-data`, or those shipped."""
-    return real_k.load(options.real_data)
+def passages(_: Options, file: Path | None) -> Sequence[Sample]:
+    """The samples of the data file, or those shipped."""
+    return real_k.load(file)
 
 
 @samples(passages, protocol=real_k.PROTOCOLS, score=top_k(1, 5))

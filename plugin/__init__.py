@@ -15,30 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from ._util.errors import CkptbenchError
 from ._util.version import __version__
+from .api import requests as _requests
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
 from .api.protocol import Engine, EvalProtocol, RequestContext
-from .api.requests import (
-    Answer,
-    CompoundRequest,
-    CompoundResponse,
-    Conversation,
-    Failed,
-    Filled,
-    FillMask,
-    Generate,
-    Generated,
-    Likelihood,
-    LogLikelihood,
-    LogLikelihoodRolling,
-    Request,
-    Response,
-    Sample,
-    Skipped,
-    content_hash,
-)
-from .scores import Reducer, Score, first_choice, mean, pass_at_k, top_k
+from .api.requests import *  # noqa: F403 (its `__all__`)
+from .api.sample import Sample, content_hash
+from .scores import reducers as _reducers
 from .scores.metric import Metric
+from .scores.reducers import *  # noqa: F403 (its `__all__`)
 from .scores.reducers import reducer, register_reducer
+from .scores.score import Reducer, Score
 
 if TYPE_CHECKING:
     from ._util.atomic import atomic_write_text, atomic_writer
@@ -46,7 +32,7 @@ if TYPE_CHECKING:
     from ._util.jsonio import JSON, Scalar
     from ._util.rounding import rounded, rounding_gap
     from .analysis.conclusions import Conclusions
-    from .api.benchmark import TaskSource, task_benchmarks, task_names
+    from .api.benchmark import TaskSource, suite_benchmarks, task_benchmarks, task_names
     from .api.protocol import every_sample
     from .checkpoints.complete import (
         WEIGHT_FILES,
@@ -66,7 +52,6 @@ if TYPE_CHECKING:
         kind_at,
     )
     from .config.effective import OF_LM_EVAL, Effective, effective
-    from .config.eval_config import SHIPPED
     from .config.options import Options
     from .config.parsers import EXEC_MEMORY_MB
     from .fixtures.checkpoints.huggingface import loaded
@@ -84,7 +69,6 @@ if TYPE_CHECKING:
     )
     from .scores.intervals import normal_interval
     from .scores.metric import known_metric, wanted_among
-    from .scores.reducers import Named, bits_per_byte
     from .session.run import RunContext, SampleAnswer, run_context
 
 # Loaded when they are first used: no import of this package, and nobody's `pytest --help`, waits
@@ -95,7 +79,7 @@ _LAZY = {
     "._util.jsonio": ("JSON", "Scalar"),
     "._util.rounding": ("rounded", "rounding_gap"),
     ".analysis.conclusions": ("Conclusions",),
-    ".api.benchmark": ("TaskSource", "task_benchmarks", "task_names"),
+    ".api.benchmark": ("TaskSource", "suite_benchmarks", "task_benchmarks", "task_names"),
     ".api.protocol": ("every_sample",),
     ".checkpoints.complete": (
         "WEIGHT_FILES",
@@ -115,7 +99,6 @@ _LAZY = {
         "kind_at",
     ),
     ".config.effective": ("Effective", "OF_LM_EVAL", "effective"),
-    ".config.eval_config": ("SHIPPED",),
     ".config.options": ("Options",),
     ".config.parsers": ("EXEC_MEMORY_MB",),
     ".fixtures.checkpoints.huggingface": ("loaded",),
@@ -133,7 +116,6 @@ _LAZY = {
     ),
     ".scores.intervals": ("normal_interval",),
     ".scores.metric": ("known_metric", "wanted_among"),
-    ".scores.reducers": ("Named", "bits_per_byte"),
     ".session.run": ("RunContext", "SampleAnswer", "run_context"),
 }
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
@@ -152,9 +134,7 @@ __all__ = [
     "GROUP_WAY",
     "JSON",
     "OF_LM_EVAL",
-    "SHIPPED",
     "WEIGHT_FILES",
-    "Answer",
     "Benchmark",
     "BenchmarkMeasurement",
     "BenchmarkResult",
@@ -164,36 +144,22 @@ __all__ = [
     "CheckpointResolver",
     "CheckpointResult",
     "CkptbenchError",
-    "CompoundRequest",
-    "CompoundResponse",
     "Conclusions",
-    "Conversation",
     "Coverage",
     "DatasetInfo",
     "Effective",
     "Engine",
     "EvalProtocol",
-    "Failed",
-    "FillMask",
-    "Filled",
-    "Generate",
-    "Generated",
-    "Likelihood",
     "LoadOptions",
-    "LogLikelihood",
-    "LogLikelihoodRolling",
     "Measurement",
     "Metric",
     "Miss",
     "ModelKind",
-    "Named",
     "Options",
     "Outcome",
     "Reducer",
     "ReportFormat",
-    "Request",
     "RequestContext",
-    "Response",
     "Result",
     "ResultReader",
     "RunContext",
@@ -202,27 +168,22 @@ __all__ = [
     "SampleRow",
     "Scalar",
     "Score",
-    "Skipped",
     "TaskSource",
     "__version__",
     "atomic_write_text",
     "atomic_writer",
     "benchmark_family",
-    "bits_per_byte",
     "checkpoint_kinds",
     "content_hash",
     "effective",
     "every_sample",
-    "first_choice",
     "kind_at",
     "known_metric",
     "loaded",
-    "mean",
     "missing_parts",
     "nearest",
     "normal_interval",
     "one_line",
-    "pass_at_k",
     "reducer",
     "register_reducer",
     "rounded",
@@ -231,9 +192,12 @@ __all__ = [
     "safetensors_sizes",
     "samples",
     "shards_of",
+    "suite_benchmarks",
     "task_benchmarks",
     "task_names",
-    "top_k",
     "wanted_among",
     "weights_fault",
 ]
+# A new kind of request or score is public by the `__all__` beside it.
+__all__ += _requests.__all__
+__all__ += _reducers.__all__

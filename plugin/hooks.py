@@ -97,10 +97,10 @@ def pytest_pycollect_makeitem(
     collector: pytest.Collector, name: str, obj: object
 ) -> list[pytest.Item] | None:
     """Make a benchmark function into its sample items."""
-    from .api.benchmark import is_benchmark
+    from .api.benchmark import benchmark_of
 
     bench = _session(collector.config)
-    if bench is None or not is_benchmark(obj):
+    if bench is None or benchmark_of(obj) is None:
         return None
     if not isinstance(collector, pytest.Module):
         raise collector.CollectError(

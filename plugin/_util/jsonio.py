@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from math import isfinite
+from typing import Any, TypeGuard
 
 JSON = Any
 """Any value that JSON can hold."""
@@ -24,3 +25,15 @@ def on_one_line(text: str) -> str:
     reader of lines finds the same ones.
     """
     return (text if text.isascii() else text.translate(_SEPARATORS)) + "\n"
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Whether a JSON value is a finite number."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether a JSON value is a whole number from 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

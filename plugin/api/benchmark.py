@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache
+from importlib import resources
+from inspect import Parameter, signature
+from pathlib import Path
+from runpy import run_path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._util.errors import CkptbenchError
 from .._util.extensions import contributions
 from ..scores.score import Reducer
 from .protocol import EvalProtocol
-from .requests import Sample
+from .sample import Sample
 
 if TYPE_CHECKING:
     from ..config.options import Options
 
 F = TypeVar("F", bound=Callable[..., object])
-Dataset = Iterable[Sample] | Callable[["Options"], Iterable[Sample] | None]
+Dataset = (
+    Iterable[Sample]
+    | Callable[["Options"], Iterable[Sample] | None]
+    | Callable[["Options", Path | None], Iterable[Sample] | None]
+)
 ATTRIBUTE = "__ckptbench__"
 
 
@@ -34,7 +43,8 @@ class Benchmark:
 
     Attributes:
         name: such as `real`; the part of its protocols' names before the slash.
-        dataset: the samples, or a function of the options that loads them.
+        dataset: the samples, or a function that loads them, given the options, and the benchmark's
+            data file if it has a second argument.
         protocols: how they are asked; the first one's scores are gated.
         on_request: further protocols, used only when `--protocol` names them.
         score: folds the outcomes of a sample's trials.
@@ -53,9 +63,20 @@ class Benchmark:
     configured_as: str = ""
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
-    def load(self, options: Options) -> Sequence[Sample] | None:
+    @property
+    def takes_data(self) -> bool:
+        """Whether it reads a data file that is given to it, by `--data` say."""
+        if not callable(self.dataset):
+            return False
+        arguments = signature(self.dataset).parameters.values()
+        positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return sum(a.kind in positional and a.default is a.empty for a in arguments) > 1
+
+    def load(self, options: Options, data: Path | None = None) -> Sequence[Sample] | None:
         """The samples of a session, in the dataset's order; None when it is left out."""
-        rows = self.dataset(options) if callable(self.dataset) else self.dataset
+        rows: Any = self.dataset
+        if callable(rows):
+            rows = rows(options, data) if self.takes_data else rows(options)
         return rows if rows is None or isinstance(rows, Sequence) else tuple(rows)
 
 
@@ -74,8 +95,9 @@ def samples(
     It returns when the answer is right and raises `Miss`, or fails an `assert`, when it is wrong.
 
     Args:
-        dataset: samples, or a function that loads them given the session's `Options`. It may give
-            None: the benchmark is left out of the session.
+        dataset: samples, or a function that loads them given the session's `Options` and, if it
+            has a second argument, the file that `--data=BENCH=FILE` names for it, or None. It may
+            give None: the benchmark is left out of the session.
         protocol: how they are asked; several are asked side by side, and the first is gated.
         score: how outcomes become scores, such as `top_k(1, 5)`.
         on_request: further protocols, asked only when `--protocol` names them.
@@ -124,15 +146,31 @@ class Family:
     load: Callable[[Options], Iterable[Benchmark]]
 
 
-def is_benchmark(function: object) -> bool:
-    """Whether a function was decorated."""
-    return isinstance(getattr(function, ATTRIBUTE, None), Benchmark | Family)
+def benchmark_of(function: object) -> Benchmark | Family | None:
+    """What a function was decorated with; None for anything else."""
+    found = getattr(function, ATTRIBUTE, None)
+    return found if isinstance(found, Benchmark | Family) else None
 
 
 def benchmarks_of(function: object, options: Options) -> Iterable[Benchmark]:
     """The benchmarks that a decorated function is."""
-    found = getattr(function, ATTRIBUTE, None)
-    return found.load(options) if isinstance(found, Family) else (found,)  # type: ignore[return-value]
+    found = benchmark_of(function)
+    if found is None:
+        return ()
+    return found.load(options) if isinstance(found, Family) else (found,)
+
+
+@cache
+def suite_benchmarks() -> frozenset[str]:
+    """Names of the benchmarks of the suite, whether or not pytest collects them.
+
+    In a configuration file their names mean them, and not tasks of lm-eval. The modules are run by
+    themselves: one that was imported could not have its asserts rewritten by pytest any more.
+    """
+    folder = resources.files("ckptbench.benchmarks")
+    files = sorted(str(file) for file in folder.iterdir() if file.name.startswith("test_"))
+    found = (benchmark_of(value) for file in files for value in run_path(file).values())
+    return frozenset(each.name for each in found if isinstance(each, Benchmark))
 
 
 @dataclass(frozen=True, slots=True)

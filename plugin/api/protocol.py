@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .requests import Request, Response, Sample
+from .requests import Request, Response
+from .sample import Sample
 
 if TYPE_CHECKING:
     from .._util.jsonio import Scalar

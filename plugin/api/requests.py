@@ -1,65 +1,67 @@
-"""What is asked and what is answered: samples, requests and responses.
+"""What is asked and what is answered: requests and responses.
 
-All of these are frozen values without torch or any tokenizer in them. A sample is data with a
-known answer; a protocol turns it into a request; an engine answers the request with a response.
+All of these are frozen values without torch or any tokenizer in them. A protocol turns a sample
+into a request; an engine answers the request with a response.
+
+A new kind is two classes: a `SingleRequest`, and its answer, which `@answer` has stored and shown;
+and their names, in `__all__` and in `SingleAnswer`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from .._util.errors import CkptbenchError
-from .._util.jsonio import JSON
 from .._util.rounding import rounded
+from .._util.text import percent
+from .answer_kinds import StoredFields, answer, answer_text
 
-# `json.dumps` would make an encoder for each call, which costs as much as the encoding.
-_CANONICAL = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
-)
+__all__ = [
+    "Answer",
+    "CompoundRequest",
+    "CompoundResponse",
+    "Conversation",
+    "Failed",
+    "FillMask",
+    "Filled",
+    "Generate",
+    "Generated",
+    "Likelihood",
+    "LogLikelihood",
+    "LogLikelihoodRolling",
+    "Request",
+    "Response",
+    "Skipped",
+]
+
+CANDIDATES = 5
+"""Candidates of a filled mask that are shown."""
 
 
-def content_hash(value: JSON) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
-    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One question with a known answer.
+class SingleRequest:
+    """One thing that a model is asked.
 
     Attributes:
-        id: unique within its dataset, of `[A-Za-z0-9_./-]`; it becomes the item's id.
-        fields: the question and its answer as JSON values, named as in the dataset.
-        cluster: samples cut from one source text share it; they are not independent.
-        hash: the content hash of `fields`: the same question in another file is the same sample.
+        model_kind: kind of the models that answer it.
     """
 
-    id: str
-    fields: Mapping[str, JSON]
-    cluster: str = ""
-    hash: str = field(default="", compare=False)
+    __slots__ = ()
+    model_kind: ClassVar[str] = "causal"
 
-    def __post_init__(self) -> None:
-        if not self.hash:
-            try:
-                object.__setattr__(self, "hash", content_hash(self.fields))
-            except (TypeError, ValueError) as error:
-                raise CkptbenchError(
-                    f"a field is no JSON value: {error}", where=f"sample {self.id!r}"
-                ) from None
-        if not self.cluster:
-            object.__setattr__(self, "cluster", self.hash)
+    @property
+    def characters(self) -> int:
+        """Characters that the model reads."""
+        raise NotImplementedError
 
-    def __getitem__(self, name: str) -> JSON:
-        return self.fields[name]
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that it generates at most."""
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
-class FillMask:
+class FillMask(SingleRequest):
     """Ask a masked language model for the word that stands at a place in a text.
 
     Attributes:
@@ -91,7 +93,28 @@ class FillMask:
     options: tuple[str, ...] = ()
     likelihood: bool = False
 
+    model_kind: ClassVar[str] = "masked"
 
+    @property
+    def characters(self) -> int:
+        return len(self.text)
+
+
+def _filled_text(stored: StoredFields) -> str:
+    """The first candidates, each with its probability."""
+    candidates = list(stored.get("candidates") or ())
+    logprobs = list(stored.get("logprobs") or ())
+    shown = []
+    for index, candidate in enumerate(candidates[:CANDIDATES]):
+        likely = f" {percent(math.exp(logprobs[index]))}" if index < len(logprobs) else ""
+        shown.append(f"{index + 1}. {candidate}{likely}")
+    rank = stored.get("rank")
+    if rank is not None and rank > CANDIDATES:
+        shown.append(f"the answer is {rank}.")
+    return "   ".join(shown) or "no candidates"
+
+
+@answer("filled", text=_filled_text)
 @dataclass(frozen=True, slots=True)
 class Filled:
     """The answer to a `FillMask`.
@@ -141,7 +164,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Generate:
+class Generate(SingleRequest):
     """Ask a causal language model to continue a text.
 
     Attributes:
@@ -176,7 +199,16 @@ class Generate:
         """Whether it goes through a chat template."""
         return self.chat or self.conversation is not None
 
+    @property
+    def characters(self) -> int:
+        return len(self.prompt) + _characters(self.conversation)
 
+    @property
+    def most_tokens(self) -> int:
+        return self.max_tokens
+
+
+@answer("generated", text=lambda stored: str(stored.get("text", "")), rare=("null",))
 @dataclass(frozen=True, slots=True)
 class Generated:
     """The answer to a `Generate`.
@@ -195,7 +227,7 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLikelihood:
+class LogLikelihood(SingleRequest):
     """Ask a causal language model how likely a continuation is.
 
     Attributes:
@@ -208,9 +240,13 @@ class LogLikelihood:
     continuation: str
     conversation: Conversation | None = None
 
+    @property
+    def characters(self) -> int:
+        return len(self.context) + len(self.continuation) + _characters(self.conversation)
+
 
 @dataclass(frozen=True, slots=True)
-class LogLikelihoodRolling:
+class LogLikelihoodRolling(SingleRequest):
     """Ask a causal language model how likely a whole text is, however long.
 
     Attributes:
@@ -219,6 +255,10 @@ class LogLikelihoodRolling:
     """
 
     text: str
+
+    @property
+    def characters(self) -> int:
+        return len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +269,15 @@ class CompoundRequest:
         parts: what is asked; all of it is answered, or the sample has no answer.
     """
 
-    parts: tuple[Generate | LogLikelihood | LogLikelihoodRolling, ...]
+    parts: tuple[SingleRequest, ...]
 
 
+def _likelihood_text(stored: StoredFields) -> str:
+    sure = "its first choice" if stored.get("greedy") else "not its first choice"
+    return f"log-probability {stored.get('logprob')} ({sure})"
+
+
+@answer("likelihood", text=_likelihood_text)
 @dataclass(frozen=True, slots=True)
 class Likelihood:
     """The answer to a `LogLikelihood` or a `LogLikelihoodRolling`.
@@ -263,6 +309,7 @@ class Likelihood:
         return self.greedy
 
 
+@answer("skipped")
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """The sample cannot be asked by the protocol's own rule; it is counted apart.
@@ -287,16 +334,33 @@ class Failed:
     detail: str = ""
 
 
+def _compound_text(stored: StoredFields) -> str:
+    parts = enumerate(stored.get("parts") or (), 1)
+    return "\n".join(f"{number}: {answer_text(part)}" for number, part in parts)
+
+
+@answer("several", text=_compound_text)
 @dataclass(frozen=True, slots=True)
 class CompoundResponse:
     """The answers to a `CompoundRequest`, in the order of its parts."""
 
-    parts: tuple[Generated | Likelihood, ...]
+    parts: tuple[SingleAnswer, ...]
 
 
-Request = FillMask | Generate | LogLikelihood | LogLikelihoodRolling | CompoundRequest
+def parts_of(request: Request) -> tuple[SingleRequest, ...]:
+    """The parts of a compound request; another one is its own only part."""
+    return request.parts if isinstance(request, CompoundRequest) else (request,)
+
+
+def _characters(conversation: Conversation | None) -> int:
+    return sum(len(content) for _, content in conversation.turns) if conversation else 0
+
+
+SingleAnswer = Filled | Generated | Likelihood
+
+Request = SingleRequest | CompoundRequest
 """What an engine is asked."""
-Answer = Filled | Generated | Likelihood | CompoundResponse | Skipped
+Answer = SingleAnswer | CompoundResponse | Skipped
 """What is stored of a request that was answered."""
 Response = Answer | Failed
 """What an engine gives for a request: an answer, or why there is none."""

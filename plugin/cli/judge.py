@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
+from ..config.options import exec_limits
 from ..config.parsers import contest_tests, exec_timeout, k_values
 from .arguments import Commands, add_command, add_options
 
@@ -76,7 +77,8 @@ def register(commands: Commands) -> None:
         metavar="SECONDS",
         help="time limit of a program (default 3; HumanEval+ and MBPP+ have their own)",
     )
-    add_options(judge, "exec-memory", "exec-libraries", "unsafe-exec")
+    limits = [each.name for each in exec_limits()]
+    add_options(judge, *(name for name in limits if name != "exec-timeout"), "unsafe-exec")
     judge.add_argument(
         "--workers", type=int, metavar="N", help="parallel processes (default: one per core)"
     )
@@ -107,10 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     with Sandbox(
         workers=arguments.workers,
-        timeout_s=arguments.exec_timeout,
-        memory_mb=arguments.exec_memory,
-        libraries=arguments.exec_libraries,
         unsafe_exec=arguments.unsafe_exec,
+        **{each.exec_limit: getattr(arguments, each.field) for each in exec_limits()},
     ) as box:
         print(box.describe())
         for name, verdict in box.judge(tasks):

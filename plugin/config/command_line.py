@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import getpid
 from typing import Any
@@ -19,7 +19,7 @@ from .._util.errors import CkptbenchError, nearest
 from .effective import OF_LM_EVAL
 from .eval_config import COMMAND_LINE
 from .option import Option
-from .options import OPTIONS, Options, headings
+from .options import OPTIONS, Options, exec_limits, headings
 from .short_names import add_with_short_name, names_of
 
 
@@ -95,6 +95,7 @@ def read(config: pytest.Config, continued: str = "") -> Options:
             sources[option.field] = str(config.inipath or "ini file")
         values[option.field] = _joined(option, found) if found else option.default
     _check(values)
+    _join_data(values, sources)
     if values["data_dir"] is not None:
         _use_data_dir(values, sources)
     _same(values, sources, "gpu", "device", lambda number: f"cuda:{number}")
@@ -157,9 +158,34 @@ def _check(values: Mapping[str, Any]) -> None:
             "there is no file to check", where="--validate-config", remedy="add --eval-config=FILE"
         )
     if values["allow_mismatch"]:
-        from ..gate.identity import check_allowed
+        from ..gate.identity import LIMIT_PREFIX, check_allowed
 
-        check_allowed(values["allow_mismatch"])
+        limits = (f"{LIMIT_PREFIX}{each.exec_limit}" for each in exec_limits())
+        check_allowed(values["allow_mismatch"], limits)
+
+
+def _join_data(values: dict[str, Any], sources: dict[str, str]) -> None:
+    """Let `--data=mbpp=FILE` and `--mbpp-data=FILE` be the same; see `_same`.
+
+    Raises:
+        CkptbenchError: both are given, from the same source, with different files.
+    """
+    from .data_folder import NAMES
+
+    files = values["data"] = dict(values["data"])
+    for name in NAMES:
+        field = f"{name}_data"
+        own, given = values[field], files.get(name)
+        if own and given and own != given and sources[field] == sources["data"]:
+            raise CkptbenchError(
+                f"--{name}-data={own} and --data={name}={given} contradict",
+                remedy="give one of them",
+            )
+        if given and (own is None or sources["data"] == COMMAND_LINE):
+            values[field] = given
+            sources.pop(field, None)
+        elif own:
+            files[name] = own
 
 
 def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
@@ -169,7 +195,7 @@ def _use_data_dir(values: dict[str, Any], sources: dict[str, str]) -> None:
     wanted = [name for name in NAMES if values[f"{name}_data"] is None]
     alone = len(wanted) == len(NAMES)
     for name, file in find_data(values["data_dir"], wanted, any_of_them=alone).items():
-        values[f"{name}_data"] = file
+        values[f"{name}_data"] = values["data"][name] = file
         sources[f"{name}_data"] = sources["data_dir"]
 
 
@@ -203,6 +229,22 @@ def _same(
     sources[other] = sources[name]
 
 
+def check_collected(names: Iterable[str], benchmarks: Iterable[str], option: str) -> None:
+    """Refuse a benchmark that no collected module has.
+
+    Raises:
+        CkptbenchError: naming the nearest one.
+    """
+    known = sorted(benchmarks)
+    for name in names:
+        if name not in known:
+            raise CkptbenchError(
+                f"no benchmark named {name!r} was collected{nearest(name, known)}",
+                where=option,
+                remedy="benchmarks: " + ", ".join(known),
+            )
+
+
 def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> None:
     """Refuse a benchmark or protocol that no collected module has.
 
@@ -212,14 +254,8 @@ def check_names(options: Options, benchmarks: Mapping[str, tuple[str, ...]]) -> 
     Raises:
         CkptbenchError: naming the nearest known one.
     """
-    for given, option in ((options.k, "--k"), (options.protocol, "--protocol")):
-        for name in given:
-            if name not in benchmarks:
-                raise CkptbenchError(
-                    f"no benchmark named {name!r} was collected{nearest(name, benchmarks)}",
-                    where=option,
-                    remedy="benchmarks: " + ", ".join(sorted(benchmarks)),
-                )
+    check_collected(options.k, benchmarks, "--k")
+    check_collected(options.protocol, benchmarks, "--protocol")
     for benchmark, chosen in options.protocol.items():
         for name in chosen:
             if name not in benchmarks[benchmark]:

@@ -19,7 +19,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "mbpp": ("mbpp",),
     "codecontests": ("codecontests", "code_contests"),
 }
-"""Names of each benchmark's dataset; `-` and `_` are the same."""
+"""Names of each benchmark's dataset that an option names too; `-` and `_` are the same."""
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet", ".csv", ".tsv")
 _INSIDE = ("processed", "", "data", "raw")
@@ -58,7 +58,7 @@ def find_data(
 
 
 def _file_of(folder: Path, benchmark: str) -> Path | None:
-    names = NAMES[benchmark]
+    names = NAMES.get(benchmark, (_plain(benchmark),))
     entries = sorted(folder.iterdir())
     folders = [entry for entry in entries if entry.is_dir() and _plain(entry.name) in names]
     for part in (entry / inside for entry in folders for inside in _INSIDE):
@@ -87,10 +87,11 @@ def _one(files: list[Path], benchmark: str) -> Path | None:
     if len({_plain(_stem(file)) for file in files}) > 1 or any(
         sum(_ending(f) == _ending(file) for f in files) > 1 for file in files
     ):
+        option = f"--{benchmark}-data" if benchmark in NAMES else f"--data={benchmark}"
         raise CkptbenchError(
             f"several files could be {benchmark}: {', '.join(file.name for file in files)}",
             where=str(files[0].parent),
-            remedy=f"Give the file: --{benchmark}-data=FILE (or judge's --data=FILE).",
+            remedy=f"Give the file: {option}=FILE (or judge's --data=FILE).",
         )
     return min(files, key=lambda file: _ENDINGS.index(_ending(file)))
 

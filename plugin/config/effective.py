@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from .eval_config import COMMAND_LINE
 from .options import Options
@@ -35,6 +36,7 @@ class Effective:
         priority: small numbers run first.
         output_path: a further file or folder for its results.
         log_samples: whether that file lists every document.
+        data: the benchmark's data file; None takes what it comes with.
         sources: by name, where a value other than the default was given.
     """
 
@@ -50,6 +52,7 @@ class Effective:
     priority: int = 0
     output_path: str = ""
     log_samples: bool = False
+    data: Path | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -57,13 +60,18 @@ def effective(options: Options, name: str) -> Effective | None:
     """The settings of a benchmark or task; None when the session's file leaves it out."""
     sources = {key: options.sources[key] for key in _OPTIONS if key in options.sources}
     values = {key: getattr(options, key) for key in _OPTIONS}
-    found = Effective(**{**values, "batch_size": options.batch_size or 0}, sources=sources)
+    values |= {"batch_size": options.batch_size or 0, "data": options.data.get(name)}
+    found = Effective(**values, sources=sources)
     plan = options.eval_config
     settings = plan.of(name) if plan is not None else None
     if plan is None or settings is None:
         # `--tasks` names what runs; the file then only has settings for some of it.
         return found if plan is None or name in options.tasks else None
-    decided = {k: v for k, v in settings.values.items() if sources.get(k) != COMMAND_LINE}
+    typed = {key for key, source in sources.items() if source == COMMAND_LINE}
+    if name in options.data:
+        own = options.sources.get(f"{name}_data", options.sources.get("data"))
+        typed |= {"data"} if own == COMMAND_LINE else set()
+    decided = {k: v for k, v in settings.values.items() if k not in typed}
     recorded = [key for key in (*_OPTIONS, "metrics", "timeout_s") if key in decided]
     sources |= dict.fromkeys(recorded, f"{plan.path}: {settings.entry}")
     return replace(found, **{"priority": settings.priority, **decided}, sources=sources)

@@ -13,9 +13,6 @@ from .._util.errors import CkptbenchError, nearest
 from ..scores.metric import spellings
 
 COMMAND_LINE = "command line"
-# In a configuration file these names mean the benchmarks, and not tasks of lm-eval.
-SHIPPED = ("real", "lambada", "humaneval", "mbpp", "codecontests", "problems")
-"""Names of the benchmarks of the suite."""
 _SECTIONS = ("benchmarks", "tasks")
 # Without a priority of its own, a task runs after those that have one.
 NO_PRIORITY = 1_000_000

@@ -22,6 +22,7 @@ from pydantic import (
     StrictStr,
     Tag,
     ValidationError,
+    model_validator,
 )
 
 from .._util.errors import CkptbenchError, nearest
@@ -97,6 +98,7 @@ class TaskEntry(_Strict):
         limit: null takes all samples, so it is not the same as no limit in the file.
         description: for people.
         timeout: in seconds.
+        data: the data file, of a single benchmark that reads one.
     """
 
     enabled: StrictBool = True
@@ -135,6 +137,15 @@ class TaskEntry(_Strict):
     system_instruction: StrictStr | None = None
     fewshot_as_multiturn: StrictBool | None = None
     gen_kwargs: Annotated[str | None, PlainValidator(_gen_kwargs)] = None
+    data: Annotated[
+        str | None, _one("a file", lambda value: isinstance(value, str) and value != "")
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_file_is_of_one_benchmark(self) -> TaskEntry:
+        if self.data is not None and isinstance(self.tasks, list) and len(self.tasks) > 1:
+            raise ValueError("a single benchmark beside `data`")
+        return self
 
     def names(self, name: str) -> tuple[str, ...]:
         """What the entry of this name means."""
@@ -151,6 +162,8 @@ class TaskEntry(_Strict):
             found["metrics"] = tuple(found["metrics"])
         if "timeout" in found:
             found["timeout_s"] = found.pop("timeout")
+        if "data" in found:
+            found["data"] = Path(found["data"])
         return found
 
 

@@ -22,6 +22,9 @@ class Option:
             command that runs one item again needs it.
         samples: whether it decides how answers are sampled: it is recorded with every run.
         secret: whether its value is never shown or stored.
+        exec_limit: the argument of the sandbox that it sets, such as `timeout_s`; empty for others.
+            Results record it as `exec_timeout_s`, and `ckptbench judge` has the option too.
+        usual: what a limit is that was not given, where its default is None.
         heading: of `pytest --help`, which this option is the first of; empty for those that follow.
         name: `seq-len` for `--seq-len`, `--ckpt-seq-len` and the ini setting `ckpt_seq_len`.
     """
@@ -35,6 +38,8 @@ class Option:
     remakes_items: bool = False
     samples: bool = False
     secret: bool = False
+    exec_limit: str = ""
+    usual: Any = None
     heading: str = ""
     name: str = ""
 

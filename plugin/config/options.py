@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import key_values
 from . import parsers as parse
@@ -17,6 +17,7 @@ from .option import Option, option, switch
 from .tracking_uri import tracking_uri
 
 if TYPE_CHECKING:
+    from .._util.jsonio import Scalar
     from .eval_config import EvalPlan
 
 
@@ -81,6 +82,9 @@ class Options:
         help="values of k for a benchmark's top-k or pass@k scores, such as real=1,5,10")
     seed: int = option(parse.whole_number, 0, "N", samples=True, remakes_items=True,
         help="random seed for sampling, bootstrap and permutation tests")
+    data: Mapping[str, Path] = option(parse.data_file, {}, "BENCH=FILE", many="merge",
+        remakes_items=True,
+        help="data file of a benchmark, such as mbpp=mbpp.jsonl; may be repeated")
     real_data: Path | None = option(Path, None, "FILE", remakes_items=True,
         help="sample file of Real@K (default: the one that comes with ckptbench)")
     lambada_data: Path | None = option(Path, None, "FILE", remakes_items=True,
@@ -127,12 +131,14 @@ class Options:
         help="generation settings that override those of lm-eval tasks: max_gen_toks, until, "
         "temperature, top_p, do_sample; or a JSON object")
     exec_timeout: float = option(parse.exec_timeout, 3.0, "SECONDS", remakes_items=True,
+        exec_limit="timeout_s",
         help="time limit of a generated program, not counting the wait for a processor (default 3)")
     exec_memory: int | None = option(parse.exec_memory, None, "SIZE", remakes_items=True,
+        exec_limit="memory_mb", usual=parse.EXEC_MEMORY_MB,
         help="memory limit of a generated program, such as 2G (default 512M; 4G for HumanEval+ and "
         "MBPP+)")
     exec_libraries: tuple[str, ...] = option(parse.exec_libraries, (), "NAME[,NAME...]",
-        remakes_items=True,
+        remakes_items=True, exec_limit="libraries",
         help="installed packages that generated programs may import, such as numpy (default none)")
     unsafe_exec: bool = switch(
         help="run generated programs even where they cannot be isolated from this machine")
@@ -176,8 +182,8 @@ class Options:
 
     run_id: str = option(parse.run_id, "", "ID", heading="run and output",
         help="name of the run; an existing run is continued (default: date, time and process id)")
-    report: tuple[str, ...] = option(parse.report_formats, (), ",".join(parse.REPORT_FORMATS),
-        help="write a report of the run in these formats, into its folder")
+    report: tuple[str, ...] = option(parse.report_formats, (), "FORMAT[,...]",
+        help="write a report of the run in these formats, such as html,md, into its folder")
     results_dir: Path = option(Path, Path("results"), "DIR",
         help="folder that holds the runs' folders")
     dry_run: bool = switch(
@@ -203,6 +209,29 @@ class Options:
         return tuple(name for name in NAMES if getattr(self, f"{name}_data") is None)
 
     @property
+    def sandbox_arguments(self) -> dict[str, Any]:
+        """The limits of generated programs as arguments of `Sandbox`."""
+        return {each.exec_limit: getattr(self, each.field) for each in exec_limits()}
+
+    def exec_settings(self, own: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """The limits of generated programs, as settings of a result.
+
+        Args:
+            own: limits that samples bring along. They come before every limit but one that has no
+                default and was given.
+        """
+        given: dict[str, Scalar] = {}
+        usual: dict[str, Scalar] = {}
+        for each in exec_limits():
+            name, value = f"exec_{each.exec_limit}", getattr(self, each.field)
+            usual[name] = ",".join(value) if isinstance(value, tuple) else value
+            if each.default is None and value is not None:
+                given[name] = value
+            elif value is None:
+                usual[name] = each.usual
+        return {**usual, **own, **given}
+
+    @property
     def is_dry(self) -> bool:
         """Whether the session only prints what it would do."""
         return self.list_benchmarks or self.validate_config or self.dry_run
@@ -224,6 +253,11 @@ def headings() -> dict[str, tuple[Option, ...]]:
             found[each.heading] = members = []
         members.append(each)
     return {title: tuple(members) for title, members in found.items()}
+
+
+def exec_limits() -> tuple[Option, ...]:
+    """The options that limit generated programs."""
+    return tuple(each for each in OPTIONS if each.exec_limit)
 
 
 def remaking_options() -> tuple[str, ...]:

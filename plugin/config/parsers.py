@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import get_args
 
 from ..gate.verdict import Gate
@@ -16,7 +17,6 @@ from ..gate.verdict import Gate
 GATES: tuple[str, ...] = get_args(Gate)
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")
-REPORT_FORMATS = ("html", "md", "plots")
 
 
 def expected(what: str, got: object) -> ArgumentTypeError:
@@ -175,9 +175,8 @@ def exec_libraries(text: str) -> tuple[str, ...]:
 
 
 def report_formats(text: str) -> tuple[str, ...]:
-    """`html,md` as formats of reports, each once; plugins that have further ones load later."""
-    what = f"formats of {', '.join(REPORT_FORMATS)}, such as html,md"
-    return tuple(dict.fromkeys(names(text, what)))
+    """`html,md` as formats of reports, each once; which there are is known when plugins are."""
+    return tuple(dict.fromkeys(names(text, "formats such as html,md")))
 
 
 def _pairs(text: str, what: str) -> list[tuple[str, str]]:
@@ -237,6 +236,14 @@ def protocols(text: str) -> dict[str, tuple[str, ...]]:
     if not equals or not benchmark or not chosen:
         raise expected("BENCH=PROTOCOL[,PROTOCOL...] such as real=real/origin", text)
     return {benchmark: tuple(n if "/" in n else f"{benchmark}/{n}" for n in chosen)}
+
+
+def data_file(text: str) -> dict[str, Path]:
+    """`mbpp=data/mbpp.jsonl` as the data file by benchmark."""
+    benchmark, _, file = text.partition("=")
+    if not benchmark or not file:
+        raise expected("BENCH=FILE such as mbpp=data/mbpp.jsonl", text)
+    return {benchmark: Path(file)}
 
 
 def checkpoint_spec(text: str) -> str:

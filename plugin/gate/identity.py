@@ -27,6 +27,9 @@ SETTINGS: Mapping[str, str] = {
     "codecontests_tests": "tests of a problem",
 }
 
+LIMIT_PREFIX = "exec_"
+"""What the settings that limit generated programs begin with."""
+
 # Recorded only where it is something else: whoever records whether it is a chat has this without.
 UNLESS_RECORDED: Mapping[str, Scalar] = {
     "system_instruction": "",
@@ -50,7 +53,7 @@ class Mismatch:
 
     def __str__(self) -> str:
         """`temperature 0 in the baseline, 0.8 here`."""
-        what = SETTINGS.get(self.name, self.name)
+        what = _words(self.name)
         return f"{what} {_shown(self.baseline)} in the baseline, {_shown(self.current)} here"
 
 
@@ -85,22 +88,33 @@ def unrecorded(reference: BaselineBenchmark, settings: Mapping[str, Scalar]) -> 
     ]
     if "temperature" in reference.settings:
         absent = [name for name in absent if name != "top_p"]
-    return tuple(SETTINGS.get(name, name) for name in absent)
+    return tuple(_words(name) for name in absent)
 
 
-def check_allowed(names: Iterable[str]) -> None:
+def check_allowed(names: Iterable[str], limits: Iterable[str] = ()) -> None:
     """Refuse a name that is no setting.
+
+    Args:
+        limits: names of the settings that limit generated programs.
 
     Raises:
         CkptbenchError: naming the nearest one.
     """
+    known = tuple(dict.fromkeys([*SETTINGS, *limits]))
     for name in names:
-        if name.replace("-", "_") not in SETTINGS:
+        if name.replace("-", "_") not in known:
             raise CkptbenchError(
-                f"no setting named {name!r}{nearest(name, SETTINGS)}",
+                f"no setting named {name!r}{nearest(name, known)}",
                 where="--allow-mismatch",
-                remedy=f"Settings are {', '.join(SETTINGS)}.",
+                remedy=f"Settings are {', '.join(known)}.",
             )
+
+
+def _words(name: str) -> str:
+    """What a setting is called: `memory of a program, MiB`, and `open files of a program`."""
+    if name in SETTINGS or not name.startswith(LIMIT_PREFIX):
+        return SETTINGS.get(name, name)
+    return f"{name.removeprefix(LIMIT_PREFIX).replace('_', ' ')} of a program"
 
 
 def _shown(value: Scalar) -> str:

@@ -12,11 +12,12 @@ from ..analysis.eligibility import in_order
 from ..gate.baseline import FORMAT as BASELINE_FORMAT
 from ..gate.baseline import OLDER_FORMATS
 from ..results.layout import STORE
+from ..results.lm_eval_files import ResultsFile, results_files
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
 from .baseline_measurement import read_baseline
 from .csv_table import read_table
 from .eval_results import ENDING, read_eval_results
-from .lm_eval import read_lm_eval_file, stamp_of
+from .lm_eval import read_lm_eval_file
 from .numbers import read_evalplus, read_numbers_file
 from .reported import read_object
 from .result import Result, SampleRow
@@ -115,11 +116,9 @@ def _file(path: Path) -> Result:
         return read_baseline(path)
     if isinstance(version, str) and version.startswith("ckptbench."):
         raise CkptbenchError(f"has the format {version!r}", where=str(path), remedy=_ACCEPTED)
-    results = content.get("results")
-    if isinstance(results, Mapping):
-        keys = [key for task in results.values() if isinstance(task, Mapping) for key in task]
-        commas = any("," in key for key in keys)
-        return read_lm_eval_file(path) if commas else read_numbers_file(path)
+    if isinstance(content.get("results"), Mapping):
+        of_lm_eval = ResultsFile(content, str(path)).has_filters
+        return read_lm_eval_file(path) if of_lm_eval else read_numbers_file(path)
     if {"coref_samples", "real1", "lambada_top1"} & content.keys():
         return read_eval_results([path])
     try:
@@ -137,10 +136,10 @@ def _folder(folder: Path) -> Result:
             where=str(folder),
             remedy=f"Continue it with --run-id={folder.name}; what is stored is not asked again.",
         )
-    if runs := _newest(folder.glob(f"*/{SUMMARY}"), by_name=False):
+    runs = sorted(folder.glob(f"*/{SUMMARY}"), key=lambda p: (p.stat().st_mtime_ns, str(p)))
+    if runs:
         return _chosen(read_run(runs[-1].parent), runs[-1].parent, folder, len(runs), "runs")
-    lm_eval = _newest((*folder.glob("results_*.json"), *folder.glob("*/results_*.json")))
-    if lm_eval:
+    if lm_eval := results_files(folder):
         return _checkpoints(folder, lm_eval)
     if evals := sorted(folder.glob(f"*{ENDING}")):
         return read_eval_results(evals)
@@ -160,8 +159,7 @@ def _of_lm_eval(path: Path) -> bool:
         content = read_object(path)
     except CkptbenchError:
         return False
-    config = content.get("config")
-    return isinstance(content.get("results"), Mapping) and isinstance(config, Mapping)
+    return ResultsFile(content, str(path)).is_official
 
 
 def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
@@ -198,13 +196,6 @@ def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
         samples=samples,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def _newest(paths: Iterable[Path], *, by_name: bool = True) -> Sequence[Path]:
-    """The paths, the newest last: by the time in their name, or by when they were written."""
-    if by_name:
-        return sorted(paths, key=lambda path: (stamp_of(path), str(path)))
-    return sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)))
 
 
 def _chosen(result: Result, path: Path, folder: Path, of: int, what: str) -> Result:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import is_count, is_number
 from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import fraction, is_count, is_number, read_object, reported_score, run_of
+from .reported import fraction, read_object, reported_score, run_of
 from .result import Result
 
 ENDING = "_eval_results.json"

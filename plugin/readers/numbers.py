@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import is_count, is_number
 from .._util.names import step_in
 from ..analysis.composites import with_composite
 from ..gate.baseline import Baseline, BaselineScore, bare_baseline
+from ..results.lm_eval_files import ResultsFile
 from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from ..scores.metric import known_metric
 from ..scores.score import Score
-from .lm_eval import direction_of, model_of, named, revision_of
-from .reported import fraction, is_count, is_number, read_object, reported_score, run_of
+from .lm_eval import named
+from .reported import fraction, read_object, reported_score, run_of
 from .result import Result
 
 _ENDING = "_stderr"
@@ -54,6 +56,7 @@ def _by_task(content: Mapping[str, Any], path: Path) -> Result:
         raise CkptbenchError("'results' holds no numbers by task", where=str(path))
     # A tool wrote it, and not a person: what is out of range is shown, and no typing error.
     config = content.get("config")
+    file = ResultsFile(content, str(path))
     by_task: dict[str, list[Score]] = {}
     for task, numbers in results.items():
         where = f"{path}: results -> {task}"
@@ -63,14 +66,14 @@ def _by_task(content: Mapping[str, Any], path: Path) -> Result:
                 where=where,
                 remedy='Write {"results": {"hellaswag": {"acc": 0.51, "acc_stderr": 0.005}}}.',
             )
-        by_task[task] = _scores(task, numbers, where, content, strict=config is None)
+        by_task[task] = _scores(task, numbers, where, file, strict=config is None)
     if not any(by_task.values()):
         raise CkptbenchError("'results' holds no metric", where=str(path))
     if config is None:
         return _result(path, str(content.get("model") or path.stem), by_task)
-    result = _result(path, model_of(content) or path.stem, by_task)
+    result = _result(path, file.model or path.stem, by_task)
     (measurement,) = result.measurements
-    name, run, step = named(model_of(content), revision_of(content), path)
+    name, run, step = named(file.model, file.revision, path)
     measurement = replace(measurement, name=name, run=run, step=step)
     return replace(result, measurements=(measurement,))
 
@@ -100,7 +103,7 @@ def _is_numbers(entry: Any) -> bool:
 
 
 def _scores(
-    task: str, numbers: Mapping[str, Any], where: str, content: Mapping[str, Any], strict: bool
+    task: str, numbers: Mapping[str, Any], where: str, file: ResultsFile, strict: bool
 ) -> list[Score]:
     n = next((numbers[key] for key in _COUNTS if key in numbers), None)
     if n is not None and not is_count(n):
@@ -111,7 +114,7 @@ def _scores(
             continue
         error = numbers.get(f"{metric}{_ENDING}")
         known = float(error) if is_number(error) and error >= 0 else None
-        kind = known_metric(metric, higher_is_better=direction_of(content, task, metric))
+        kind = known_metric(metric, higher_is_better=file.higher_is_better(task, metric))
         if kind.unit == "share" and strict:
             fraction(numbers, metric, where)
         scores.append(

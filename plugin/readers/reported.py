@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from .._util.errors import CkptbenchError
+from .._util.jsonio import is_number
 from ..scores.intervals import (
     BOUNDED_METHOD,
     Interval,
@@ -91,18 +91,6 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise CkptbenchError(f"is a JSON {type(content).__name__}, not an object", where=str(path))
     return content
-
-
-def is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether a JSON value is a finite number."""
-    if isinstance(value, float):
-        return isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_count(value: Any) -> TypeGuard[int]:
-    """Whether a JSON value is a whole number from 1."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def fraction(content: Mapping[str, Any], key: str, where: str) -> float | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from .._util import text as words
 from .._util.jsonio import JSON
+from ..api.answer_kinds import answer_text
 
 RESPONSE_CHARS = 600  # characters of a response that are shown
-CANDIDATES = 5  # candidates of a filled mask that are shown
 
 
 class Text(NamedTuple):
@@ -51,34 +50,7 @@ def sample_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
 
 def response_text(response: Mapping[str, JSON] | None) -> str:
     """What the model answered: a text, the candidates best first, or likelihoods."""
-    if response is None:
-        return "no answer"
-    kind = response.get("kind")
-    if kind == "filled":
-        return _filled(response)
-    if kind == "generated":
-        return _short(str(response.get("text", "")))
-    if kind == "several":
-        parts = list(response.get("parts") or ())
-        lines = (f"{number}: {response_text(part)}" for number, part in enumerate(parts, 1))
-        return _short("\n".join(lines))
-    if kind == "likelihood":
-        sure = "its first choice" if response.get("greedy") else "not its first choice"
-        return f"log-probability {response.get('logprob')} ({sure})"
-    return _short(json.dumps(response, ensure_ascii=False))
-
-
-def _filled(response: Mapping[str, JSON]) -> str:
-    candidates = list(response.get("candidates") or ())
-    logprobs = list(response.get("logprobs") or ())
-    shown = []
-    for index, candidate in enumerate(candidates[:CANDIDATES]):
-        likely = f" {words.percent(math.exp(logprobs[index]))}" if index < len(logprobs) else ""
-        shown.append(f"{index + 1}. {candidate}{likely}")
-    rank = response.get("rank")
-    if rank is not None and rank > CANDIDATES:
-        shown.append(f"the answer is {rank}.")
-    return _short("   ".join(shown) or "no candidates")
+    return "no answer" if response is None else _short(answer_text(response))
 
 
 def _short(text: str) -> str:

@@ -8,22 +8,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..api.requests import Answer, CompoundResponse, Filled, Generated, Likelihood, Request, Skipped
+from ..api.answer_kinds import KIND_OF, KINDS
+from ..api.requests import Answer, Request
+
+
+def _stored(answer: Any) -> dict[str, Any]:
+    """An answer as the encoder takes it; the answers in it are left to the encoder."""
+    kind = KIND_OF[type(answer)]
+    fields = {name: getattr(answer, name) for name in answer.__slots__}
+    rare = {name for name in kind.rare if not fields[name]}
+    return {"kind": kind.name, **{name: fields[name] for name in fields if name not in rare}}
+
 
 # `json.dumps` would make an encoder for each call, which costs as much as the encoding.
-ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-_KINDS: dict[str, type[Any]] = {
-    "filled": Filled,
-    "generated": Generated,
-    "likelihood": Likelihood,
-    "several": CompoundResponse,
-    "skipped": Skipped,
-}
-
-
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_stored)
 
 
 class NoLongerAnAnswer(ValueError):
@@ -97,12 +95,7 @@ def encode(response: Answer) -> str:
     Raises:
         ValueError: a number in it is not finite; see `accepting`.
     """
-    if isinstance(response, CompoundResponse):
-        return f'{{"kind": "several", "parts": [{", ".join(map(encode, response.parts))}]}}'
-    fields = {name: getattr(response, name) for name in response.__slots__}
-    if isinstance(response, Generated) and not response.null:
-        del fields["null"]  # it is rare, and was not there in the first stores
-    return ENCODER.encode({"kind": _NAMES[type(response)], **fields})
+    return ENCODER.encode(response)
 
 
 def decode(text: str) -> Answer:
@@ -111,15 +104,14 @@ def decode(text: str) -> Answer:
     Raises:
         NoLongerAnAnswer: an earlier version wrote it, with a log probability that is not finite.
     """
-    return _decoded(json.loads(text))
+    answer: Answer = json.loads(text, object_hook=_decoded)
+    return answer
 
 
-def _decoded(fields: dict[str, Any]) -> Answer:
-    kind: Any = _KINDS[fields.pop("kind")]
-    if kind is CompoundResponse:
-        return CompoundResponse(tuple(_decoded(part) for part in fields["parts"]))  # type: ignore[misc]
+def _decoded(fields: dict[str, Any]) -> Any:
+    """A JSON object of a stored answer, whose own answers have been decoded."""
+    kind = KINDS[fields.pop("kind")]
     if fields.get("logprob", 0.0) is None or None in fields.get("logprobs", ()):
         raise NoLongerAnAnswer("a log probability that is not finite")
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
-    response: Answer = kind(**values)
-    return response
+    return kind.type(**values)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from .._util.text import counted
-from ..api.requests import content_hash
+from ..api.sample import content_hash
 from ..config.options import Options
 from ..gate.baseline import (
     FORMAT,

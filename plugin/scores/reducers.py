@@ -1,8 +1,9 @@
 """Reducers: fold the trials of one sample into its value of each metric.
 
-Each is a small frozen value; a benchmark names one of them in `score=`. Stored runs hold a reducer
-as its name and fields, so that folding the outcomes does not need the benchmark: with
-pytest-xdist, the process that folds never imports it.
+Each is a small frozen value; a benchmark names one of them in `score=`. A new one is a class, its
+line in `REDUCERS`, and the name of what makes it in `__all__`. Stored runs hold a reducer as its
+name and fields, so that folding the outcomes does not need the benchmark: with pytest-xdist, the
+process that folds never imports it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from .._util.errors import CkptbenchError, nearest
 from .._util.extensions import contributions
 from .metric import BITS_PER_BYTE, PERPLEXITY, SHARE, Metric, Unit, known_metric
 from .score import Reducer
+
+__all__ = ["Named", "bits_per_byte", "first_choice", "mean", "pass_at_k", "top_k"]
 
 Kind = TypeVar("Kind", bound=type[Any])
 

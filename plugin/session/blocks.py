@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..api.requests import Sample
+from ..api.sample import Sample
 from .group import Group
 
 BLOCK_SIZE = 2048

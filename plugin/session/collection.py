@@ -12,11 +12,12 @@ import pytest
 from .._util.errors import CkptbenchError, nearest
 from .._util.extensions import hooks
 from .._util.names import name_list
-from ..api.benchmark import Benchmark, task_names
+from ..api.benchmark import Benchmark, suite_benchmarks, task_names
 from ..api.protocol import EvalProtocol
-from ..api.requests import CompoundRequest, Sample
-from ..config.command_line import check_names
-from ..config.eval_config import SHIPPED, EvalPlan, check_wanted
+from ..api.requests import parts_of
+from ..api.sample import Sample
+from ..config.command_line import check_collected, check_names
+from ..config.eval_config import EvalPlan, check_wanted
 from ..config.options import Options
 from .group import Group
 
@@ -100,9 +101,9 @@ class Collected:
             request = group.protocol.ask(sample, group.context(0))
         except Exception:
             return ""  # the sample's own error, reported when it is asked
-        if isinstance(request, CompoundRequest) and request.parts:
-            request = request.parts[0]  # all parts are for the same kind of model
-        why = self.resolver.why_not(group.checkpoint.spec, type(request))
+        # The parts of a request are of one kind of model.
+        kind = type(next(iter(parts_of(request)), request))
+        why = self.resolver.why_not(group.checkpoint.spec, kind)
         if why:
             names = self._unasked.setdefault((group.benchmark.name, why), [])
             names.append(group.checkpoint_name)
@@ -139,13 +140,15 @@ class Collected:
             check_metrics(self.groups)
             tasks = partial(task_names, self.options)
             check_config_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
+        if self._owners:
+            check_collected(sorted(self._typed("ckpt_data")), self._owners, "--data")
         if not self._benchmarks:
             return
         for error in self._refusals:
             raise error
 
         def of_this_session(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-            typed = {key for given in self.config.getoption(name, None) or [] for key in given}
+            typed = self._typed(name)
             return {k: v for k, v in chosen.items() if k in typed or k in self._benchmarks}
 
         chosen = replace(
@@ -154,6 +157,10 @@ class Collected:
             protocol=of_this_session("ckpt_protocol", self.options.protocol),
         )
         check_names(chosen, self._benchmarks)
+
+    def _typed(self, name: str) -> set[str]:
+        """The benchmarks that an option names on the command line."""
+        return {key for given in self.config.getoption(name, None) or [] for key in given}
 
 
 def _can_ask(protocols: Iterable[EvalProtocol], rows: Sequence[Sample]) -> bool:
@@ -180,11 +187,13 @@ def check_config_names(
     """
     checked = (*plan.settings, *(plan.idle if idle_too else ()))
     entry_of = {name: settings.entry for settings in checked for name in settings.names}
-    unknown = entry_of.keys() - set(collected) - set(SHIPPED)
+    unknown = entry_of.keys() - set(collected)
+    suite = suite_benchmarks() if unknown else frozenset()
+    unknown -= suite
     if not unknown:
         return
     theirs = list(tasks())
-    known = sorted({*collected, *SHIPPED, *theirs})
+    known = sorted({*collected, *suite, *theirs})
     wrong = [
         f"{entry_of[name]} names {name!r}{nearest(name, known)}"
         for name in sorted(unknown.difference(known))

@@ -12,7 +12,15 @@ from math import isfinite
 from typing import Any
 
 from ..api.protocol import Engine
-from ..api.requests import CompoundRequest, CompoundResponse, Failed, Request, Response, Skipped
+from ..api.requests import (
+    CompoundRequest,
+    CompoundResponse,
+    Failed,
+    Request,
+    Response,
+    Skipped,
+    parts_of,
+)
 
 
 def answer(
@@ -36,7 +44,7 @@ def answer(
     owners: list[tuple[int, int]] = []
     waiting: dict[int, list[Any]] = {}
     for index, request in enumerate(requests):
-        parts = request.parts if isinstance(request, CompoundRequest) else (request,)
+        parts = parts_of(request)
         waiting[index] = [None] * len(parts)
         owners += [(index, part) for part in range(len(parts))]
         flat += parts

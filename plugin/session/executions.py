@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..api.requests import Failed, Response, Sample, Skipped
-from ..config.parsers import EXEC_MEMORY_MB
+from ..api.requests import Failed, Response, Skipped
+from ..api.sample import Sample
 from ..results.evaluate import NoAnswer
 
 if TYPE_CHECKING:
@@ -95,12 +95,4 @@ def limits_of(options: Options, protocol: EvalProtocol, sample: Sample) -> dict[
         sample: one of the benchmark's, which may bring limits along.
     """
     own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
-    limits: dict[str, Scalar] = {
-        "exec_timeout_s": options.exec_timeout,
-        "exec_memory_mb": EXEC_MEMORY_MB,
-        "exec_libraries": ",".join(options.exec_libraries),
-        **own,
-    }
-    if options.exec_memory is not None:
-        limits["exec_memory_mb"] = options.exec_memory
-    return limits
+    return options.exec_settings(own)

@@ -144,6 +144,8 @@ def _given(options: Options) -> dict[str, Given]:
         value = getattr(options, name)
         if isinstance(value, EvalPlan):
             value = value.path
+        elif name == "data":
+            value = ",".join(f"{benchmark}={file}" for benchmark, file in value.items())
         elif isinstance(value, tuple):
             value = ",".join(map(str, value))
         plain = value if isinstance(value, str | int | float | bool) else str(value)

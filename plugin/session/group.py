@@ -14,7 +14,8 @@ import pytest
 from .._util.jsonio import Scalar
 from ..api.benchmark import Benchmark
 from ..api.protocol import Engine, EvalProtocol, RequestContext
-from ..api.requests import CompoundRequest, Failed, Generate, Response, Sample, Skipped
+from ..api.requests import Failed, Generate, Response, Skipped, parts_of
+from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective
 from ..results.evaluate import Outcome, evaluate_response
@@ -210,8 +211,7 @@ class Group:
             request = self.protocol.ask(sample, self.context(0))
         except Exception:
             return found  # the sample's own error, reported when it is asked
-        parts = request.parts if isinstance(request, CompoundRequest) else (request,)
-        generated = next((part for part in parts if isinstance(part, Generate)), None)
+        generated = next((part for part in parts_of(request) if isinstance(part, Generate)), None)
         if generated is None:
             return found
         found |= {

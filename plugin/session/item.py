@@ -12,7 +12,8 @@ from _pytest._code import Traceback, TracebackEntry, filter_traceback
 from _pytest.mark.structures import NodeKeywords
 
 from .._util.errors import CkptbenchError
-from ..api.requests import Failed, Response, Sample, Skipped
+from ..api.requests import Failed, Response, Skipped
+from ..api.sample import Sample
 from ..results.evaluate import NoAnswer, Outcome
 from .answering import ANSWERING, Answering
 from .executions import Execution

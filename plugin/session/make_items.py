@@ -6,16 +6,18 @@ import inspect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.mark.structures import get_unpacked_marks
 
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, nearest
 from ..api.benchmark import Benchmark
 from ..api.protocol import EvalProtocol, RequestContext
-from ..api.requests import Sample
+from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
+from ..config.data_folder import NAMES, find_data
 from ..config.effective import Effective, effective
 from ..config.options import Options
 from ..results.summary import DatasetInfo
@@ -60,7 +62,8 @@ class Maker:
         settings = effective(self.options, benchmark.configured_as or benchmark.name)
         if settings is None:
             return []
-        rows = benchmark.load(replace(self.options, limit=settings.limit))
+        data = self._data_of(benchmark, settings)
+        rows = benchmark.load(replace(self.options, limit=settings.limit), data)
         if rows is None:
             return []
         _check_rows(rows, where)
@@ -86,6 +89,33 @@ class Maker:
         if items:
             self.notes.extend(f"{benchmark.name}: {note}" for note in getattr(rows, "notes", ()))
         return items
+
+    def _data_of(self, benchmark: Benchmark, asked: Effective) -> Path | None:
+        """The data file of a benchmark; None where none is given.
+
+        Raises:
+            CkptbenchError: it is not there, or the benchmark reads none; names the nearest file.
+        """
+        options, name, file = self.options, benchmark.name, asked.data
+        given = options.data.get(name)
+        if f"{name}_data" in options.sources and file == given:
+            return file  # an option of this dataset alone: whoever reads the file checks it
+        if file is None:
+            if options.data_dir is None or name in NAMES or not benchmark.takes_data:
+                return None
+            return find_data(options.data_dir, [name], any_of_them=False).get(name)
+        plan = options.eval_config
+        where = f"{plan.path}: tasks.{name}.data" if plan and file != given else f"--data={name}"
+        if not benchmark.takes_data:
+            raise CkptbenchError(f"{name} reads no data file", where=where)
+        if not file.exists() and ":" not in file.parts[0]:  # `hub:` begins a name on the hub
+            there = sorted(each.name for each in file.parent.glob("*"))
+            raise CkptbenchError(
+                f"there is no file {file}{nearest(file.name, there)}",
+                where=where,
+                remedy="Give the path of a readable file.",
+            )
+        return file
 
     def _items_of_group(
         self,

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..api.requests import (
-    CompoundRequest,
-    FillMask,
-    Generate,
-    LogLikelihood,
-    LogLikelihoodRolling,
-    Request,
-)
+from ..api.requests import parts_of
 
 if TYPE_CHECKING:
     from .group import Group
@@ -132,10 +125,11 @@ def work_of(bench: BenchSession, group: Group) -> Work:
             request = group.protocol.ask(item.sample, group.context(item.trial))
         except Exception:
             continue  # the sample's own error, told when it is asked
-        for part in request.parts if isinstance(request, CompoundRequest) else (request,):
+        for part in parts_of(request):
             requests += 1
-            read += _characters(part)
-            written += part.max_tokens if isinstance(part, Generate) else 0
+            # A protocol and an engine of one's own may have requests of their own.
+            read += getattr(part, "characters", 0)
+            written += getattr(part, "most_tokens", 0)
     return Work(
         group.checkpoint_name,
         group.protocol.name,
@@ -144,15 +138,6 @@ def work_of(bench: BenchSession, group: Group) -> Work:
         read // CHARACTERS_A_TOKEN,
         written,
     )
-
-
-def _characters(request: Request) -> int:
-    if isinstance(request, Generate | LogLikelihood):
-        spoken = request.conversation.turns if request.conversation else ()
-        own = (request.prompt,) if isinstance(request, Generate) else (request.context,)
-        scored = () if isinstance(request, Generate) else (request.continuation,)
-        return sum(map(len, (*own, *scored, *(content for _, content in spoken))))
-    return len(request.text) if isinstance(request, FillMask | LogLikelihoodRolling) else 0
 
 
 def _in_running_order(bench: BenchSession) -> list[Group]:

@@ -15,7 +15,8 @@ from uuid import uuid4
 import pytest
 
 from .._util.jsonio import JSON
-from ..api.requests import Answer, Sample
+from ..api.requests import Answer
+from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.options import Options
 from ..results import log

@@ -26,7 +26,8 @@ from pathlib import Path
 from statistics import NormalDist, fmean, median, stdev
 
 from ckptbench.api.protocol import RequestContext
-from ckptbench.api.requests import Filled, FillMask, Sample
+from ckptbench.api.requests import Filled, FillMask
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.datasets import real_k, real_k_builder

@@ -20,7 +20,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ckptbench.api.requests import Filled, Sample
+from ckptbench.api.requests import Filled
+from ckptbench.api.sample import Sample
 from ckptbench.reports.run_files import sample_line, write_reports, write_samples
 from ckptbench.results.answers import encode
 from ckptbench.results.stored_run import PlannedItem

@@ -79,6 +79,7 @@ GIVEN = {
     "mlflow": "http://localhost:5000",
 }
 SWITCHES = {
+    "data",
     "data-dir",
     "eval-config",
     "list-benchmarks",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.api.requests import Generated, content_hash
+from ckptbench.api.requests import Generated
+from ckptbench.api.sample import content_hash
 from ckptbench.config.options import Options
 from ckptbench.results.answers import Key, encode
 from ckptbench.results.group import GroupMetadata

@@ -190,7 +190,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
             'tasks.drop.priority: expected a whole number, got "high"',
             "tasks.drop.colour: unknown key, known are enabled, tasks, num_fewshot, batch_size, "
             "limit, description, metrics, output_path, log_samples, priority, timeout, "
-            "apply_chat_template, system_instruction, fewshot_as_multiturn, gen_kwargs",
+            "apply_chat_template, system_instruction, fewshot_as_multiturn, gen_kwargs, data",
             "task: unknown key (did you mean 'tasks'?)",
         ]
     )

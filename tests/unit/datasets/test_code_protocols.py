@@ -8,7 +8,8 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.protocol import RequestContext
-from ckptbench.api.requests import Generate, Generated, Sample
+from ckptbench.api.requests import Generate, Generated
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets.code import (
     codecontests,
     humaneval,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.api.requests import Sample
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets.code import codecontests, completions_file, humaneval, mbpp
 from ckptbench.fixtures.datasets.code.protocols import IMPORTS, canonical_program, task_of
 from ckptbench.fixtures.sandbox import Sandbox, StdioTask, Task

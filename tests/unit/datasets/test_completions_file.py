@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.api.requests import Sample
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets.code import completions_file, humaneval, mbpp
 
 PROBLEMS = tuple(

@@ -5,7 +5,7 @@ import __future__
 
 import pytest
 
-from ckptbench.api.requests import Sample
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets.code.humaneval import CODE_PROTOCOLS
 from ckptbench.fixtures.datasets.code.protocols import IMPORTS, with_preamble
 from ckptbench.fixtures.sandbox.future_imports import continued, split_head

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.api.requests import Sample
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.io import sample_file
 from ckptbench.fixtures.datasets.io.sample_file import SampleFile

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ckptbench.api.protocol import EvalProtocol, RequestContext
-from ckptbench.api.requests import FillMask, LogLikelihood, Sample
+from ckptbench.api.requests import FillMask, LogLikelihood
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets.lambada import CHOICE, GREEDY, MLM_WHOLE_WORD, PROTOCOLS
 
 RAIN = Sample("r-1", {"text": "우산은 작았다. 비가 와서 _을 폈다.", "answer": "우산"})

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ckptbench.api.protocol import EvalProtocol, RequestContext
-from ckptbench.api.requests import Failed, Filled, FillMask, Sample, Skipped
+from ckptbench.api.requests import Failed, Filled, FillMask, Skipped
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets import korean as morphology
 from ckptbench.fixtures.datasets.real_k import ORIGIN, PROTOCOLS, SINGLE_MASK, WHOLE_WORD
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ckptbench.benchmarks
-from ckptbench.api.requests import Sample
+from ckptbench.api.sample import Sample
 from ckptbench.benchmarks.demo import grammar, tokenizer, train_demo_mlm
 from ckptbench.fixtures.datasets import korean as morphology
 from ckptbench.fixtures.datasets import lambada, real_k, real_k_builder

@@ -13,7 +13,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import ckptbench.benchmarks
 from ckptbench.api.protocol import RequestContext
-from ckptbench.api.requests import Generate, Generated, Sample
+from ckptbench.api.requests import Generate, Generated
+from ckptbench.api.sample import Sample
 from ckptbench.benchmarks.demo import programs, train_demo_code
 from ckptbench.fixtures.datasets.code import humaneval
 from ckptbench.fixtures.datasets.code.humaneval import STRIP_NEWLINE

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from ckptbench.api.requests import Sample
+from ckptbench.api.sample import Sample
 from ckptbench.benchmarks.demo import train_demo_code
 from ckptbench.fixtures.datasets.code import humaneval
 from ckptbench.fixtures.datasets.code.protocols import canonical_program

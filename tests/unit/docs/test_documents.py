@@ -113,6 +113,32 @@ def test_files_that_a_page_names_exist(page: str) -> None:
         assert (ROOT / name).exists(), f"{page} names {name}"
 
 
+def changes() -> dict[str, tuple[int, set[str]]]:
+    """CONTRIBUTING's table: the rooms that it states for each change, and the paths it names."""
+    table = text_of("CONTRIBUTING.md").partition("| change | rooms | files |\n")[2]
+    rows = [line.split("|")[1:4] for line in table.partition("\n\n")[0].splitlines()[1:]]
+    paths = r"`((?:plugin|fixtures|benchmarks)/[\w./]*)`"
+    return {name.strip(): (int(n), set(re.findall(paths, files))) for name, n, files in rows}
+
+
+def room_of(path: str) -> str:
+    tree, _, rest = path.partition("/")
+    return tree if tree == "benchmarks" else f"{tree}/{rest.partition('/')[0]}"
+
+
+@pytest.mark.parametrize("change", changes())
+def test_a_change_goes_where_the_table_says_in_as_many_rooms(change: str) -> None:
+    rooms, paths = changes()[change]
+    assert paths
+    assert all((ROOT / path).exists() for path in paths)
+    assert len({room_of(path) for path in paths}) == rooms
+
+
+def test_twelve_changes_take_eighteen_rooms() -> None:
+    assert len(changes()) == 12
+    assert sum(rooms for rooms, _ in changes().values()) == 18
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_targets_of_make_that_a_page_names_exist(page: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ckptbench.api.protocol import RequestContext
-from ckptbench.api.requests import FillMask, Sample
+from ckptbench.api.requests import FillMask
+from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets import lambada, real_k
 from ckptbench.fixtures.engines.masked.masking import Gap, Masker, TokenizedGap
 from ckptbench.fixtures.engines.masked.requests import EncodedRequest, RequestEncoder

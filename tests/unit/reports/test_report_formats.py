@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.config.parsers import REPORT_FORMATS
-from ckptbench.reports.write import FORMATS, write_report
+from ckptbench.reports.write import write_report
 
 
 def test_html_is_a_page_and_its_plots(rising: Any, tmp_path: Path) -> None:
@@ -35,7 +34,3 @@ def test_an_unknown_format_writes_nothing_and_names_the_nearest(
     assert caught.value.what == "there is no format 'htm' (did you mean 'html'?)"
     assert caught.value.remedy == "Formats are html, md, plots."
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_option_takes_the_formats_there_are() -> None:
-    assert tuple(each.name for each in FORMATS) == REPORT_FORMATS

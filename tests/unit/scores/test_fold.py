@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ckptbench.scores import Score, first_choice, mean, pass_at_k, top_k
+from ckptbench import Score, first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.aggregate import TrialValue, fold, tabulate, trials_per_sample
 from ckptbench.scores.reducers import Named, with_bits_per_byte
 from ckptbench.scores.score import SampleValues

@@ -8,9 +8,9 @@ from math import inf, isnan, log, nan
 
 import pytest
 
+from ckptbench import Reducer, first_choice, mean, pass_at_k, top_k
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import Filled, Likelihood
-from ckptbench.scores import Reducer, first_choice, mean, pass_at_k, top_k
 from ckptbench.scores.metric import BITS_PER_BYTE
 from ckptbench.scores.reducers import (
     FirstChoice,
@@ -112,7 +112,7 @@ def test_impossible_values_of_k_are_refused(make: object, ks: tuple[int, ...]) -
 
 def test_naming_a_reducer_loads_no_numpy() -> None:
     code = (
-        "import sys; from ckptbench.scores import top_k, pass_at_k, mean; top_k(1); pass_at_k(1);"
+        "import sys; from ckptbench import top_k, pass_at_k, mean; top_k(1); pass_at_k(1);"
         "mean(); import ckptbench.gate.verdict, ckptbench.gate.baseline;"
         "print([m for m in ('numpy', 'scipy', 'pydantic', 'torch') if m in sys.modules])"
     )
