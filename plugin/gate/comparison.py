@@ -35,6 +35,7 @@ from .mde import (
     unpaired_shares_mde,
 )
 from .permutation_test import PValues, sign_flip_test
+from .power import Rule
 from .trials_test import trials_test
 from .unpaired_test import share_error, suissa_shuster_test, welch_degrees, welch_test
 from .verdict import Comparison
@@ -60,9 +61,9 @@ class Terms:
     seed: int = 0
 
     @property
-    def rule(self) -> dict[str, float]:
-        """What the functions of `mde` call a drop found."""
-        return {"alpha": self.alpha, "tolerance": self.tolerance}
+    def rule(self) -> Rule:
+        """When a drop counts as found."""
+        return Rule(self.alpha, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +287,7 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=unpaired_shares_mde(ours, then, n, **terms.rule),
+        mde=unpaired_shares_mde(ours, then, n, terms.rule),
     )
 
 
@@ -312,9 +313,9 @@ def _errors(
         degrees,
         figures.baseline,
         theirs,
+        terms.rule,
         then_n=n,
         share=score.share and figures.higher_is_better,
-        **terms.rule,
     )
     return replace(
         figures,
@@ -349,12 +350,12 @@ def _paired_mde(score: Score, pairs: Pairs, terms: Terms) -> float | None:
         flips = int(np.abs(gains).sum())
         baseline = float(pairs.then.mean())
         if groups.independent:
-            return paired_shares_mde(n, flips / n, baseline, **terms.rule)
-        return clustered_shares_mde(sums, groups.sizes, flips, baseline, **terms.rule)
+            return paired_shares_mde(n, flips / n, baseline, terms.rule)
+        return clustered_shares_mde(sums, groups.sizes, flips, baseline, terms.rule)
     weight = groups.clusters / n
     values = groups.sums(pairs.then) * weight
     find = graded_mde if bounded else shift_mde
-    return find(sums * weight, values, **terms.rule)
+    return find(sums * weight, values, terms.rule)
 
 
 def _binary(values: NDArray[np.float64]) -> bool:

@@ -121,7 +121,7 @@ def _paired_composite(
         p_worse=p.worse,
         p_better=p.better,
         simulation_error=p.simulation_error,
-        mde=graded_mde(moved * count, values * count, **terms.rule),
+        mde=graded_mde(moved * count, values * count, terms.rule),
         identical=not changes.any(),
     )
 

@@ -16,8 +16,8 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.noise import draw_variance, noise_of_passes, variance_of_pass_at_k
 from ..scores.reducers import estimate_pass_at_k
 from ..scores.score import Noise
-from .mde import POWER, loss_mde, loss_power, lost_and_won, paired_shares_mde
-from .power import power_of_losses
+from .mde import loss_mde, loss_power, lost_and_won, paired_shares_mde
+from .power import Rule, power_of_losses
 
 _MOST_TRIALS = 1000
 
@@ -40,9 +40,9 @@ class Target:
     tolerance: float
 
     @property
-    def rule(self) -> dict[str, float]:
-        """What the functions of `mde` call a drop found."""
-        return {"alpha": self.alpha, "tolerance": self.tolerance, "power": self.power}
+    def rule(self) -> Rule:
+        """When the drop counts as found."""
+        return Rule(self.alpha, self.tolerance, self.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,12 @@ def by_flips(
             source,
             samples_needed(
                 target.drop,
+                rule,
                 flips=share,
                 baseline=known.value if known else None,
                 design_effect=effect,
-                **rule,
             ),
-            paired_shares_mde(known.n / effect, share, known.value, **rule) if known else None,
+            paired_shares_mde(known.n / effect, share, known.value, rule) if known else None,
         )
         for share, source in flips
     )
@@ -143,7 +143,7 @@ def mde_curve(
     """
     effect = known.design_effect if known else 1.0
     value = known.value if known else 0.5
-    return tuple(paired_shares_mde(n / effect, flips, value, **target.rule) for n in ns)
+    return tuple(paired_shares_mde(n / effect, flips, value, target.rule) for n in ns)
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
@@ -239,8 +239,8 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             TrialsRow(
                 number,
                 error,
-                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rule),
-                loss_mde(n, variance, unit, value, **rule),
+                clusters_needed(target.drop, rule, variance=variance, unit=unit, baseline=value),
+                loss_mde(n, variance, unit, value, rule),
             )
         )
     return tuple(rows)
@@ -251,13 +251,11 @@ _MOST_SAMPLES = 2**27
 
 def samples_needed(
     drop: float,
+    rule: Rule,
     *,
     flips: float,
-    alpha: float,
-    tolerance: float,
     baseline: float | None = None,
     design_effect: float = 1.0,
-    power: float = POWER,
 ) -> int | None:
     """The samples with which a true drop of 0/1 outcomes is found: `paired_shares_mde` inverted.
 
@@ -268,7 +266,6 @@ def samples_needed(
     Args:
         drop: true drop, as a share.
         flips: share of samples that flip when nothing has changed.
-        alpha, tolerance, power: as in `paired_shares_mde`.
         baseline: the baseline's share, for what can be lost and won at all; None if not known.
         design_effect: of the clusters: n samples are worth n / design_effect single ones.
 
@@ -276,25 +273,18 @@ def samples_needed(
         Samples, or None where no number of them finds it: a drop within the tolerance, or one
         larger than the baseline's share.
     """
-    if not tolerance < drop <= (1.0 if baseline is None else baseline):
+    if not rule.tolerance < drop <= (1.0 if baseline is None else baseline):
         return None
     lost, won = lost_and_won(drop, flips, baseline)
 
     def found(n: int) -> float:
-        return power_of_losses(n / design_effect, lost, won, alpha=alpha, tolerance=tolerance)
+        return power_of_losses(n / design_effect, lost, won, rule)
 
-    return _fewest(found, power)
+    return _fewest(found, rule.power)
 
 
 def clusters_needed(
-    drop: float,
-    *,
-    variance: float,
-    unit: float,
-    alpha: float,
-    tolerance: float,
-    baseline: float = 1.0,
-    power: float = POWER,
+    drop: float, rule: Rule, *, variance: float, unit: float, baseline: float = 1.0
 ) -> int | None:
     """The problems with which a true drop of a graded metric is found: `graded_mde` inverted.
 
@@ -303,19 +293,18 @@ def clusters_needed(
         variance: mean square of the problems' differences when nothing has changed; with t
             trials a problem on either side, pass@1 has `2 mean(p (1 - p)) / t` of sampling.
         unit: value of a problem that is lost, `sum v^2 / sum v` of the baseline's values.
-        alpha, tolerance, power: as in `paired_shares_mde`.
         baseline: the baseline's mean.
 
     Returns:
         Problems, or None as in `samples_needed`.
     """
-    if not tolerance < drop <= baseline:
+    if not rule.tolerance < drop <= baseline:
         return None
 
     def found(n: int) -> float:
-        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
+        return loss_power(drop, n, variance, unit, baseline, rule)
 
-    return _fewest(found, power)
+    return _fewest(found, rule.power)
 
 
 def _fewest(found: Callable[[int], float], power: float) -> int | None:
