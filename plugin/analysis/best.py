@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from .._util.holm import holm
 from .._util.text import count
+from ..gate.measurement import Measurement
 from ..gate.units import value
-from ..results.measurement import Measurement
 from .compare import Settings, best_by, compare, gain, significantly_different, value_of
 from .conclusions import Best, Rival
 from .eligibility import training_position

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
 from ..gate.comparison import Terms, compare_numbers, compare_score
 from ..gate.composite_comparison import compare_composite
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.verdict import DEFAULT_ALPHA, Comparison
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.intervals import proportion_standard_error
 from ..scores.metric import default_tolerance

@@ -11,7 +11,7 @@ from math import fsum, sqrt
 
 import numpy as np
 
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC, composite, weighted_mean
 from ..scores.intervals import Interval, normal_interval
 from ..scores.mover import block_diagonal, mover

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .._util.errors import CkptbenchError, nearest
+from ..gate.measurement import Measurement
 from ..gate.verdict import DEFAULT_ALPHA
-from ..results.measurement import Measurement
 from ..scores.composite import METRIC, check_weights
 from .best import best_of
 from .compare import AVERAGE, Settings, benchmarks_of

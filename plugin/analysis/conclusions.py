@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..gate.measurement import Measurement
 from ..gate.verdict import Comparison
-from ..results.measurement import Measurement
 
 Answer = Literal["yes", "no", "cannot tell"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .._util.names import natural_key
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from ..scores.composite import METRIC
 from .compare import AVERAGE, benchmarks_of, protocols_of
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import fsum, sqrt
 
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from .compare import standard_error_of, value_of
 from .conclusions import StepNoise
 

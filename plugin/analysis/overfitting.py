@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._util.text import probability
+from ..gate.measurement import Measurement
 from ..gate.units import points, size
-from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, compare, corrected, could_find, gain
 from .conclusions import Answer, PeakAndLast, Stopping
 from .wording import difference, evidence, figures, named, sensitivity, superlative, worsened

@@ -10,9 +10,9 @@ from .._util.errors import CkptbenchError
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
 from ..gate.evaluate import Matched, evaluate_matched
 from ..gate.matching import Pair, match
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.scope import Scope
 from ..gate.verdict import Candidate, Rules, Verdict, decide
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.score import SampleValues
 from .compare import Settings, compare, standard_error_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .._util.text import count, counted, listed, probability
+from ..gate.measurement import Measurement
 from ..gate.units import points, points_interval, size
 from ..gate.verdict import Comparison
-from ..results.measurement import Measurement
 from ..scores.composite import METRIC
 from .compare import AVERAGE, direction
 from .composites import BOUND, ROUNDING

@@ -14,7 +14,7 @@ from .._util.jsonio import Scalar
 from ..scores.metric import Unit
 
 if TYPE_CHECKING:
-    from .measured import BenchmarkMeasurement
+    from .measurement import BenchmarkMeasurement
 
 FORMAT = "ckptbench.baseline/2"
 # What version 1 lacks has defaults below: settings, trials, clusters, units and directions.

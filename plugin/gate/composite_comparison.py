@@ -13,7 +13,7 @@ from .baseline import BaselineBenchmark
 from .comparison import EQUAL, Pairs, Terms, common_samples, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
 from .mde import graded_mde
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 from .permutation_test import sign_flip_test
 from .unpaired_test import share_error
 from .verdict import Comparison

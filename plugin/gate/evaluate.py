@@ -12,7 +12,7 @@ from .comparison import Terms, compare_score
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
 from .matching import Pair, match_baseline
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 from .scope import Scope
 from .verdict import Candidate, Rules, Verdict, Word, decide
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from ..scores.composite import METRIC
 from .baseline import Baseline, BaselineBenchmark, BaselineScore
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 
 _NO_MATCH = 4
 

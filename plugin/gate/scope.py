@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..scores.metric import default_tolerance
 from ..scores.score import Score
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 
 if TYPE_CHECKING:
     from .baseline import BaselineBenchmark

@@ -20,7 +20,7 @@ from ..gate.baseline import (
     BaselineComposite,
     baseline_benchmark,
 )
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import METRIC
 from ..scores.intervals import proportion_standard_error
 from ..scores.metric import Metric

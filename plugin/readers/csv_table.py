@@ -10,7 +10,7 @@ from pathlib import Path
 from .._util.errors import CkptbenchError, nearest
 from .._util.names import epoch_in, step_in
 from ..analysis.composites import with_composite
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from .reported import reported_score
 from .result import Result

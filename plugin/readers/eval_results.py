@@ -9,7 +9,7 @@ from typing import Any
 from .._util.errors import CkptbenchError, nearest
 from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from .reported import fraction, is_count, is_number, read_object, reported_score, run_of
 from .result import Result

@@ -17,7 +17,7 @@ from .._util.errors import CkptbenchError
 from .._util.jsonio import Scalar
 from .._util.names import step_in
 from ..gate.baseline import Baseline, BaselineScore, bare_baseline
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
 from .reported import is_count, is_number, read_object, reported_score, run_of

@@ -12,7 +12,7 @@ from .._util.errors import CkptbenchError, nearest
 from .._util.names import step_in
 from ..analysis.composites import with_composite
 from ..gate.baseline import Baseline, BaselineScore, bare_baseline
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from ..scores.metric import known_metric
 from ..scores.score import Score

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.planning import Passes, changed_beside_the_draw, trials_of
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.score import Score
 from .result import Result
 

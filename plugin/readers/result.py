@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .._util.jsonio import JSON
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from ..results.summary import Summary
 
 

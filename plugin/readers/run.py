@@ -13,8 +13,8 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from .._util.names import epoch_in, step_in
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..results.layout import safe_name
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import (
     OLDER_SUMMARY_FORMATS,
     SUMMARY_FORMAT,

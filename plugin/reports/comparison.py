@@ -10,9 +10,9 @@ from .._util.jsonio import JSON
 from .._util.markdown import inline, markdown_table
 from ..analysis.side_by_side import Average, SideBySide, Task
 from ..gate import units
+from ..gate.measurement import Measurement
 from ..gate.verdict import SEVERITY, Verdict
 from ..results.as_json import as_json
-from ..results.measurement import Measurement
 from ..scores.metric import Unit
 from ..scores.score import Score
 from .rows import MetricRow

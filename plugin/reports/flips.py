@@ -14,8 +14,8 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from ..analysis.conclusions import Conclusions, RunConclusions
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..readers.result import Result, SampleRow
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import BenchmarkResult
 from .overview import CheckpointRow, checkpoint_label, overview
 

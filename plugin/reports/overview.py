@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from .._util import text as words
 from ..analysis.conclusions import Conclusions, RunConclusions, StepNoise
 from ..gate import units
+from ..gate.measurement import Measurement
 from ..gate.verdict import Verdict
 from ..readers.result import Result
-from ..results.measurement import Measurement
 from ..results.summary import CheckpointResult
 from ..scores.score import Score
 from .rows import MetricRow

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .._util.text import aligned
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.planning import FlipsRow, Passes, Shares, Target, by_flips, by_trials, design_effect
 from ..readers.plannable import changed_of, column_of, noise_floor, passes_of, seen_flips
 from ..readers.result import Result
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.score import Score
 
 _ASSUMED = (0.03, 0.06, 0.12)

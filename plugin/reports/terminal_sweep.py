@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .._util import text as words
 from ..analysis.conclusions import Conclusions, RunConclusions
 from ..analysis.eligibility import epoch_key
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from .overview import NOISE_LEGEND, by_signal, headline_metrics, metric_cells, noise_rows
 
 _BEST = "*"

@@ -17,7 +17,7 @@ from ..gate.baseline import (
     settings_note,
 )
 from ..gate.evaluate import Evaluation
-from ..gate.measured import BenchmarkMeasurement
+from ..gate.measurement import BenchmarkMeasurement
 from ..gate.scope import Scope
 from ..gate.verdict import Verdict
 from ..results.summary import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..gate.measured import BenchmarkMeasurement
+from ..gate.measurement import BenchmarkMeasurement
 from ..results.group import GroupMetadata
 from ..results.outcome import Recorded
 from ..results.stored_run import PlannedItem

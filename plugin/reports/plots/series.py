@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...analysis.conclusions import Conclusions, RunConclusions
+from ...gate.measurement import Measurement
 from ...gate.verdict import Comparison, Verdict
 from ...readers.result import Result
-from ...results.measurement import Measurement
 from ..overview import Overview, checkpoint_label, headline_metrics, overview
 
 Axis = Literal["epoch", "step", "checkpoint"]

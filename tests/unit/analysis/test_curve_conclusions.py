@@ -14,7 +14,7 @@ from ckptbench.analysis import runs
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.analysis.eligibility import in_order
-from ckptbench.results.measurement import Measurement
+from ckptbench.gate.measurement import Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]

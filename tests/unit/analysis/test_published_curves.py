@@ -8,7 +8,7 @@ import pytest
 
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions, RunConclusions
-from ckptbench.results.measurement import Measurement
+from ckptbench.gate.measurement import Measurement
 
 pytestmark = pytest.mark.slow
 

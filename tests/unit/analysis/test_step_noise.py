@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.noise import step_noise, step_noise_of
-from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]

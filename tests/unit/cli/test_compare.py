@@ -301,7 +301,7 @@ def test_nothing_in_common_names_what_there_is(
 def test_a_bare_metric_that_two_benchmarks_have_is_not_guessed(tmp_path: Path) -> None:
     from ckptbench._util.errors import CkptbenchError
     from ckptbench.analysis.side_by_side import side_by_side
-    from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+    from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
     from ckptbench.scores.score import Score
 
     score = Score("pass@1", 0.5, 10, 10, 0.1)
@@ -339,8 +339,8 @@ def test_a_tolerance_for_an_unknown_metric_names_the_nearest(
 
 def test_bare_numbers_of_one_benchmark_are_compared_together() -> None:
     from ckptbench.analysis.side_by_side import side_by_side
+    from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
     from ckptbench.readers.reported import reported_score
-    from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 
     def passes(benchmark: str, protocol: str, *values: float) -> Measurement:
         metrics = zip(("pass@1", "pass@5"), values, strict=True)

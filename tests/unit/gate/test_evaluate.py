@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.gate.baseline import Baseline, BaselineScore, bare_baseline
 from ckptbench.gate.evaluate import Evaluation, evaluate, evaluate_composite
-from ckptbench.gate.measured import BenchmarkMeasurement
+from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.scope import Scope
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import composite

@@ -1,8 +1,8 @@
-"""A checkpoint, measured: what every conclusion about a training run is drawn from.
+"""A checkpoint, measured: what every comparison and every conclusion is drawn from.
 
-The values know nothing of where they were read: a session's own run folder, another tool's
-result file, a table of numbers. What a source does not state is None or empty, and the
-conclusions say what they cannot say without it.
+The values do not depend on where they were read: a session's own run folder, another tool's result
+file, a table of numbers. What a source does not report is None or empty, and the conclusions name
+what cannot be concluded without it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .._util.jsonio import Scalar
-from ..gate.measured import BenchmarkMeasurement
-from ..scores.score import Score
+from ..scores.score import SampleValues, Score
 
-__all__ = ["BenchmarkMeasurement", "Measurement"]
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkMeasurement:
+    """One benchmark under one protocol.
+
+    Attributes:
+        benchmark: name, such as `real`.
+        protocol: name, such as `real/whole-word`; empty where the source reports none.
+        primary: whether its metrics are the benchmark's headline ones (gated, in the composite).
+        scores: one for each metric.
+        table: each sample's values; None where the source holds only numbers. With it,
+            comparisons are paired.
+        dataset: content hash of the planned samples; empty where the source reports none.
+        incomplete: why the scores are not of every planned sample; empty when they are.
+        settings: what decides what is measured beside the samples; see `identity`.
+        planned: content hashes of the planned samples; None where that is not known.
+        unavailable: metrics that cannot exist with the run's settings, such as pass@5 of one trial.
+    """
+
+    benchmark: str
+    protocol: str
+    primary: bool
+    scores: tuple[Score, ...]
+    table: SampleValues | None = None
+    dataset: str = ""
+    incomplete: str = ""
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    planned: frozenset[str] | None = None
+    unavailable: tuple[str, ...] = ()
+
+    def score(self, metric: str) -> Score | None:
+        """A metric's score; None if not measured."""
+        return next((score for score in self.scores if score.metric == metric), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +55,7 @@ class Measurement:
     Attributes:
         name: short name, such as `checkpoint-655`.
         run: the training run, or the family, it belongs to: the folder it lies in. Empty where
-            the source states none.
+            the source reports none.
         step: optimizer steps it was trained for.
         epoch: passes over the training data it was trained for.
         seq_len: tokens of a sequence.
@@ -33,9 +64,9 @@ class Measurement:
         source: file or folder the values were read from, for messages.
         spec: what was given as `--checkpoint`.
         fingerprint: content hash of weights, config and tokenizer.
-        facts: what else the source states of it (validation loss, settings), scalars by name.
-        printed_composite: a composite that the source states of its own; it is only compared
-            with the one made here.
+        facts: what else the source reports of it (validation loss, settings), scalars by name.
+        printed_composite: a composite that the source itself reports; it is only compared
+            with the one computed here.
         average: the mean over tasks of each one's first metric; see `composites`.
     """
 
