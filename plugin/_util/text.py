@@ -12,9 +12,14 @@ MISSING = "-"
 _GAP = 2  # columns between those of a table
 
 
+def hundredfold(fraction: float) -> float:
+    """A fraction in per cent, two decimals; a tiny negative one does not print as -0.00."""
+    return round(fraction * 100, 2) + 0.0
+
+
 def percent(fraction: float | None) -> str:
     """`67.78%`."""
-    return MISSING if fraction is None else f"{_hundredfold(fraction):.2f}%"
+    return MISSING if fraction is None else f"{hundredfold(fraction):.2f}%"
 
 
 def number(value: float | None) -> str:
@@ -34,7 +39,7 @@ def percent_interval(interval: tuple[float, float] | None) -> str:
     """`[65.88, 69.62]`, in per cent."""
     if interval is None:
         return MISSING
-    low, high = map(_hundredfold, interval)
+    low, high = map(hundredfold, interval)
     return f"[{low:.2f}, {high:.2f}]"
 
 
@@ -108,11 +113,6 @@ def listed(words: Iterable[str], most: int = 3) -> str:
     words = list(words)
     rest = len(words) - most
     return ", ".join(words[:most]) + (f" and {count(rest)} more" if rest > 0 else "")
-
-
-def _hundredfold(fraction: float) -> float:
-    # Rounding first and adding zero keeps a tiny negative number from printing as -0.00.
-    return round(fraction * 100, 2) + 0.0
 
 
 def _columns(character: str) -> int:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from .._util.holm import holm
 from .._util.text import probability
 from ..scores.metric import default_tolerance
-from .units import amount
+from .units import size
 
 Word = Literal[
     "incomparable",
@@ -309,8 +309,8 @@ def _word(
     unit = figures.unit
     fell = change < -tolerance - _ROUNDING
     rose = change > tolerance + _ROUNDING
-    by = amount(change, unit)
-    allowed = amount(tolerance, unit)
+    by = size(change, unit)
+    allowed = size(tolerance, unit)
     if fell and p_worse is not None and p_worse <= rules.alpha:
         return (
             "regressed",
@@ -331,7 +331,7 @@ def _word(
         )
     must_see = rules.must_see_of(figures)
     if figures.mde is None or figures.mde > must_see + _ROUNDING:
-        wanted = amount(must_see, unit)
+        wanted = size(must_see, unit)
         return (
             "inconclusive",
             f"{_moved(change, by)}; a {_fall(figures)} of {wanted} would not have been found: "
@@ -362,7 +362,7 @@ def _sensitivity(figures: Comparison) -> str:
     n = "" if figures.n is None else f" at n = {figures.n:,}"
     if figures.mde is None:
         return f"MDE: no {_fall(figures)}{n} would be found in four runs of five"
-    return f"MDE {amount(figures.mde, figures.unit)}{n}"
+    return f"MDE {size(figures.mde, figures.unit)}{n}"
 
 
 def _untested(figures: Comparison) -> str:
