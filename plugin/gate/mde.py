@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .power import Rule, power_of_losses
-from .unpaired_test import UnpairedShares, share_error, welch_degrees
+from .unpaired_test import UnpairedShares
 
 # Halvings of an interval: the answer is right to a 10,000th of the largest drop.
 _HALVINGS = 15
@@ -184,24 +184,6 @@ def errors_mde(error: float, degrees: float, rule: Rule, *, largest: float = inf
     significant = float(special.stdtrit(degrees, 1 - rule.alpha)) * error
     drop = max(rule.tolerance, significant) + float(special.stdtrit(degrees, rule.power)) * error
     return drop if drop <= largest else None
-
-
-def unpaired_errors_mde(
-    now_error: float,
-    now_degrees: float,
-    then: float,
-    then_error: float,
-    rule: Rule,
-    *,
-    then_n: float | None = None,
-    share: bool = False,
-) -> float | None:
-    """The MDE of `welch_test`, whose arguments these are."""
-    if share and then_n is not None:
-        then_error = max(then_error, share_error(then, then_n))
-    degrees = welch_degrees(now_error, now_degrees, then_error, then_n)
-    error = sqrt(now_error**2 + then_error**2)
-    return errors_mde(error, degrees, rule, largest=then if share else inf)
 
 
 def unpaired_shares_mde(now_n: float, then: float, then_n: float, rule: Rule) -> float | None:

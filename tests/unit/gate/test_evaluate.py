@@ -78,7 +78,7 @@ def test_a_protocol_that_is_not_primary_is_judged_alone() -> None:
 def test_a_benchmark_that_was_not_asked_is_missing() -> None:
     found = run(REAL)
     assert [(v.metric, v.word) for v in found.missing] == [("lambada/lambada@1", "missing")]
-    assert "this run did not ask lambada" in found.missing[0].detail
+    assert "this run did not measure lambada" in found.missing[0].detail
     assert (found.compared, found.in_baseline) == (2, 3)
 
 

@@ -13,11 +13,11 @@ from ckptbench.gate.mde import (
     graded_mde,
     paired_shares_mde,
     shift_mde,
-    unpaired_errors_mde,
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.gate.power import Rule, critical_losses, power_of_losses
+from ckptbench.gate.unpaired_test import welch_degrees
 
 RULE = Rule(0.05 / 3, 0.01)
 
@@ -237,10 +237,8 @@ def test_an_effective_n_of_clusters_widens_it() -> None:
 
 
 def test_standard_errors_make_an_mde_that_welchs_test_finds() -> None:
-    drop = unpaired_errors_mde(0.03, 1e6, 0.7, 0.04, Rule(0.05, 0.01))
+    degrees = welch_degrees(0.03, 1e6, 0.04, None)
+    drop = errors_mde(0.05, degrees, Rule(0.05, 0.01))
     assert drop == pytest.approx((1.645 + 0.842) * 0.05, rel=1e-3)
-    floored = unpaired_errors_mde(0.03, 1e6, 1.0, 0.0, Rule(0.05, 0.01), then_n=10, share=True)
-    assert floored is not None
-    assert 1.0 > floored > drop
-    assert unpaired_errors_mde(0.3, 9, 0.4, 0.0, RULE, share=True) is None
+    assert errors_mde(0.3, 9, RULE, largest=0.4) is None
     assert errors_mde(0.0, 9, RULE) is None

@@ -88,7 +88,7 @@ def test_an_unusually_large_rise_is_improved_with_a_remark(make: SimpleNamespace
     ("word", "reason"),
     [
         ("incomparable", "temperature 0 in the baseline, 0.8 here"),
-        ("missing", "the baseline has pass@1 of mbpp, and this run did not ask mbpp"),
+        ("missing", "the baseline has pass@1 of mbpp, and this run did not measure mbpp"),
     ],
 )
 def test_metrics_that_fail_for_one_reason_share_a_clause(
