@@ -32,7 +32,7 @@ def one_line(error: BaseException, most: int = 400) -> str:
     sentence, or else after a word, and then marked with `...`.
 
     Args:
-        most: characters at most, but for the mark.
+        most: characters at most, without the mark.
     """
     text = " ".join(str(error).split())
     if len(text) <= most:

@@ -1,4 +1,4 @@
-"""Somebody's words in GitHub's Markdown, shown as they are: no markup, no links, nobody called."""
+"""Foreign text in GitHub's Markdown, shown literally: no markup, no links, no mentions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 _MARKUP = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
 
-# GitHub makes links of what looks like one after the escapes are gone: `@user` calls somebody,
-# `#12` and `GH-12` name an issue. A space of no width in between is not seen and ends that. A
-# metric's name such as real@1 is no mention, because a letter stands before its @.
+# GitHub makes links after it has removed the escapes: `@user` notifies somebody, `#12` and `GH-12`
+# name an issue. A zero-width space in between is invisible and prevents that. A metric's name such
+# as real@1 is no mention, because a letter precedes its @.
 _LINKS = re.compile(
     r"(?<!\w)@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|(?<=://)|(?<=\bwww)(?=\.)", re.IGNORECASE
 )

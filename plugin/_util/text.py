@@ -23,7 +23,7 @@ def percent(fraction: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number that is no share, in five digits: `26.020`."""
+    """A number that is not a share, with five digits: `26.020`."""
     return MISSING if value is None else f"{value:#.5g}"
 
 
@@ -49,7 +49,7 @@ def probability(p: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """`0.0312`, or `< 0.0001`: the same without its name."""
+    """`0.0312`, or `< 0.0001`."""
     return probability(p).removeprefix("p = ").removeprefix("p ")
 
 
@@ -93,9 +93,9 @@ def aligned(
 
     Args:
         rows: the header first; all of one length.
-        left: how many columns, from the first, begin at the left; numbers end at the right.
-        words_last: whether the last column holds words too.
-        tight: indices of columns that stand one space from the one before them.
+        left: how many columns, from the first, are left-aligned; numbers are right-aligned.
+        words_last: whether the last column is left-aligned text too.
+        tight: indices of columns that are one space from the one before them.
     """
     numbers = range(left, len(rows[0]) - words_last)
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]

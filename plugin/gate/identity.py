@@ -9,7 +9,7 @@ from .._util.errors import CkptbenchError, nearest
 from .._util.jsonio import Scalar
 from .baseline import BaselineBenchmark
 
-# What `--allow-mismatch` may name, with the words for it.
+# The settings that `--allow-mismatch` accepts, and how messages name them.
 SETTINGS: Mapping[str, str] = {
     "protocol": "protocol",
     "revision": "revision of the protocol",
@@ -27,7 +27,7 @@ SETTINGS: Mapping[str, str] = {
     "codecontests_tests": "tests of a problem",
 }
 
-# Recorded only where it is something else: whoever records whether it is a chat has this without.
+# Values of settings that a result which records `chat` leaves out.
 UNLESS_RECORDED: Mapping[str, Scalar] = {
     "system_instruction": "",
     "fewshot_as_multiturn": False,
@@ -60,7 +60,7 @@ def mismatches(
     """The settings that differ, of those that both sides record.
 
     Args:
-        reference: the baseline's benchmark; one without a protocol states nothing and passes.
+        reference: the baseline's benchmark; one without a protocol is not checked for it.
         protocol: of this run.
         settings: of this run's benchmark.
     """

@@ -1,8 +1,8 @@
 """How many samples, and trials of each, a verdict needs.
 
-Before a comparison is made its flips are not known. They are assumed, or taken from two results
-over the same samples; with trials that are drawn, the baseline's own trials say how far two runs
-of one checkpoint differ.
+The flips of a future comparison are not known. They are assumed, or taken from two results over
+the same samples; with sampled trials, the baseline's own trials show how far two runs of one
+checkpoint differ.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from .mde import loss_mde, loss_power, lost_and_won, paired_shares_mde
 from .power import Rule, power_of_losses
 
 _MOST_TRIALS = 1000
+_MOST_SAMPLES = 2**27
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a comparison has to find.
+    """The drop that a comparison has to find.
 
     Attributes:
         drop: true drop, as a share.
@@ -147,7 +148,7 @@ def mde_curve(
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
-    """The trials of each problem as the shares of them that passed tell: 20 where they are 20ths.
+    """The trials of each problem, inferred from the shares that passed: 20 where they are 20ths.
 
     The smallest number of which each share is a whole multiple; None above 1,000.
     """
@@ -170,8 +171,8 @@ class Passes:
         counts: of n problems, `(trials, passed trials)`.
         k: of pass@k.
         clusters: n cluster names.
-        changed: mean square of what the problems differ by beside the draw, between two
-            checkpoints of equal scores; 0 where nothing is known of it.
+        changed: mean square of the problems' differences beside the sampling noise, between two
+            checkpoints of equal scores; 0 where it is not known.
     """
 
     counts: Sequence[tuple[int, int]]
@@ -202,7 +203,7 @@ class Passes:
 def changed_beside_the_draw(
     now: Passes, then: Passes, differences: Sequence[float], trials: tuple[int, int]
 ) -> float:
-    """The mean square of the problems' differences, less what the draw alone gives.
+    """The mean square of the problems' differences, less the sampling noise.
 
     Args:
         differences: of each problem; their mean is taken out.
@@ -244,9 +245,6 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             )
         )
     return tuple(rows)
-
-
-_MOST_SAMPLES = 2**27
 
 
 def samples_needed(

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 POWER = 0.8
 # Numbers of flips further from the mean than this many standard deviations are left out.
 _REACH = 7
-# So many numbers of flips stand for all of them where there are more.
+# About this many numbers of flips are evaluated where there are more.
 _LOOKED_AT = 150
-# The same guard against rounding as the verdict's: a fall of exactly the tolerance is within it.
+# As in `verdict`: a fall of exactly the tolerance is within it, whatever its last digit.
 _ROUNDING = 1e-9
 
 
@@ -103,5 +103,5 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
         np.maximum(needed[possible] - 1, 0), number[possible], min(1.0, lost / flips)
     )
     total = float(weights[possible] @ found)
-    # The numbers of flips that were left out weigh as much as those looked at.
+    # The numbers of flips that were left out weigh as much as those evaluated.
     return min(1.0, total * step if step > 1 else total)

@@ -22,14 +22,14 @@ _SUITE = re.compile(r"(?:(?:humaneval|mbpp|codecontests|problems)/)?pass@\d+|(?:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the user asked the gate to look at.
+    """Which metrics the gate compares, and how strictly.
 
     Attributes:
         remedy: what to do about a benchmark that the run lacks.
-        selection: what selected items (`-k`, `a file argument`): benchmarks and samples of the
-            baseline that this run lacks are its doing. Empty when everything was to be measured.
+        selection: what selected items (`-k`, `a file argument`) and so explains benchmarks and
+            samples of the baseline that this run lacks. Empty when everything was to be measured.
         limited: what left out samples only (`--limit`).
-        chosen_metrics: by benchmark, what chose among its metrics (`--k`).
+        chosen_metrics: by benchmark, what selected among its metrics (`--k`).
         allowed: settings that may differ from the baseline's, see `identity.SETTINGS`.
         gate_on: metrics to gate beside those that are gated by default; `humaneval/pass@1` is
             that of one benchmark.
@@ -122,7 +122,7 @@ class MetricNames:
     def check_options(self, config: Any, options: Any) -> None:
         """Refuse metrics in `--tolerance` and `--gate-on` that no benchmark has.
 
-        What an ini file names may belong to a benchmark that this session does not ask.
+        An ini file may name metrics of benchmarks that this session does not run.
 
         Raises:
             CkptbenchError: see `check`.
@@ -140,7 +140,7 @@ class MetricNames:
         """
         if not baseline.bare:
             return
-        # `TASK METRIC,FILTER` was not typed: lm-eval wrote it, perhaps of tasks not asked here.
+        # `TASK METRIC,FILTER` was written by lm-eval, perhaps for tasks that are not run here.
         numbers = [name for name in baseline.benchmarks[""].scores if "," not in name]
         self.check(numbers, where, also=(METRIC,))
         for metric in numbers:

@@ -13,8 +13,7 @@ from ..gate.baseline import (
     Baseline,
     BaselineComposite,
     baseline_benchmark,
-    protocol_note,
-    settings_note,
+    baseline_notes,
 )
 from ..gate.evaluate import Evaluation
 from ..gate.measurement import BenchmarkMeasurement
@@ -72,7 +71,7 @@ class CheckpointFold:
         floors = [(g.metadata.protocol, g.reducer, g.repeats) for g in self.groups]
         self.notes += floor_notes(floors, settings, options.temperature, options.noise_floor)
         if baseline is not None:
-            self.notes += filter(None, [protocol_note(baseline), settings_note(baseline, settings)])
+            self.notes += baseline_notes(baseline, settings)
         composite = self.composite
         return CheckpointResult(
             name=self.name,
