@@ -44,6 +44,22 @@ def one_line(error: BaseException, most: int = 400) -> str:
     return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut[:most]} ..."
 
 
+def require_package(package: str, user: str, *, where: str, remedy: str) -> None:
+    """Refuse what cannot be done without an optional package, before anything is computed.
+
+    Args:
+        user: what needs the package, for the message: `html`, `the HTML report`.
+
+    Raises:
+        CkptbenchError: the package is not installed.
+    """
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        what = f"{user} needs {package}, which is not installed"
+        raise CkptbenchError(what, where=where, remedy=remedy)
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)` for the known word closest to a mistyped one, or an empty string."""
     import difflib

@@ -47,6 +47,14 @@ class BenchmarkMeasurement:
         """A metric's score; None if not measured."""
         return next((score for score in self.scores if score.metric == metric), None)
 
+    def column(self, metric: str) -> dict[str, float]:
+        """A metric's value by sample, NaN where there is none; empty without a table of it."""
+        table = self.table
+        if table is None or metric not in table.metrics:
+            return {}
+        values = table.values[:, table.metrics.index(metric)].tolist()
+        return dict(zip(table.samples, values, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

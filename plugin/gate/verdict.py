@@ -222,8 +222,8 @@ def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple
     """
     rules = rules or Rules()
     figures = [candidate.comparison for candidate in candidates]
-    worse = _adjusted(candidates, [each and each.p_worse for each in figures])
-    better = _adjusted(candidates, [each and each.p_better for each in figures])
+    worse = _adjusted(candidates, [each.p_worse if each else None for each in figures])
+    better = _adjusted(candidates, [each.p_better if each else None for each in figures])
     return tuple(
         _verdict(candidate, worse[i], better[i], rules) for i, candidate in enumerate(candidates)
     )

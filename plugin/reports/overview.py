@@ -1,4 +1,4 @@
-"""Checkpoints against metrics: the table that stands first in every report for people."""
+"""Checkpoints against metrics: the first table of every report for people."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class CheckpointRow:
         measurement: what was measured of it.
         label: its name, with its run's before it where there are several runs.
         cells: one for each metric of the overview.
-        recommended: the metric by which it is the recommended one of its run; empty for the
-            others, and where its run has no other checkpoint.
+        recommended: the metric by which its run recommends it; empty for the others, and where
+            its run has no other checkpoint.
         measured: the same checkpoint in the summary of its run; None for other origins.
     """
 
@@ -49,8 +49,7 @@ class Overview:
     """Every checkpoint of every run, in the runs' order.
 
     Attributes:
-        metrics: headline metrics in the order they were first met, the composite or the average
-            last.
+        metrics: headline metrics in order of appearance, the composite or the average last.
         rows: one for each checkpoint.
     """
 
@@ -67,8 +66,8 @@ def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
     """The table of everything that was measured.
 
     Args:
-        results: what the measurements were read from; their summaries hold the verdicts.
-        conclusions: what was concluded of them; its runs decide the order.
+        results: the sources of the measurements; the verdicts are in their summaries.
+        conclusions: the conclusions from them; its runs give the order.
     """
     measurements = [m for run in conclusions.runs for m in run.measurements]
     metrics = headline_metrics(measurements)
@@ -113,7 +112,7 @@ def metric_cells(
     """One checkpoint of a run in each of the metrics.
 
     Args:
-        measured: the same checkpoint in the summary of its run, which has the verdicts.
+        measured: the same checkpoint in the summary of its run, with the verdicts.
     """
     known: list[Verdict] = []
     if measured is not None:
@@ -131,8 +130,8 @@ def metric_cells(
 
 
 def mismatch_rows(conclusions: Conclusions) -> list[tuple[str, ...]]:
-    """Reported composites that their parts do not give, the header first; empty without any."""
-    rows: list[tuple[str, ...]] = [("checkpoint", "stated", "computed")]
+    """Reported composites that differ from their parts, the header first; empty without any."""
+    rows: list[tuple[str, ...]] = [("checkpoint", "reported", "computed")]
     for wrong in conclusions.mismatches:
         name = f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name
         rows.append((name, words.percent(wrong.printed), words.percent(wrong.computed)))

@@ -11,15 +11,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._util.atomic import atomic_write_bytes, atomic_write_text
-from ..._util.errors import CkptbenchError
+from ..._util.errors import require_package
 from ...gate import units
 from ...results.layout import safe_name
+from .. import INSTALL
 from .series import BarChart, Chart, CurveChart, Point
 
 if TYPE_CHECKING:
@@ -217,12 +217,7 @@ def check_matplotlib(where: str) -> None:
     Raises:
         CkptbenchError: matplotlib is not installed.
     """
-    if find_spec("matplotlib") is None:
-        raise CkptbenchError(
-            "the plots need matplotlib, which is not installed",
-            where=where,
-            remedy="Install it with: pip install 'ckptbench[report]'",
-        )
+    require_package("matplotlib", "a plot", where=where, remedy=INSTALL)
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def test_pairing_tells_apart_what_numbers_cannot(
     assert figures[1]["p_value"] > 0.3
     printed = capsys.readouterr().out
     assert "improved: real/whole-word real@1: better by 3.00 pp" in printed
-    assert "unpaired: both sides hold numbers only" in printed
+    assert "unpaired: both sides have numbers only" in printed
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_two_lm_eval_files_are_paired_when_both_have_logs(
         task = data(told)["comparisons"][0]["tasks"][0]
         assert task["verdicts"][0]["comparison"]["kind"] == ("paired" if logged else "unpaired")
         assert task["verdicts"][0]["word"] == ("regressed" if logged else "inconclusive")
-    assert "unpaired: one side holds numbers only" in capsys.readouterr().out
+    assert "unpaired: one side has numbers only" in capsys.readouterr().out
 
 
 def test_lm_evals_file_and_numbers_by_task_have_the_same_metrics(
