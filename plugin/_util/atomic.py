@@ -27,16 +27,6 @@ def atomic_write_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
-def atomic_write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` as the whole content of a file, atomically.
-
-    Raises:
-        CkptbenchError: the file cannot be written; an earlier file is unchanged.
-    """
-    with atomic_writer(path) as file:
-        file.buffer.write(content)
-
-
 @contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """A UTF-8 text file that replaces the old one when the block ends without an exception.
