@@ -47,12 +47,9 @@ def conclude(
 
     Args:
         measurements: in any order; of two with one name in one run the later counts.
-        alpha: probability of a false difference, in one question about one metric.
-        tolerance: change that matters by metric, in its unit, and by `*` for all other shares and
-            points, as a fraction; the default of the metric's unit where nothing is given.
+        alpha, tolerance, weights: see `Settings`; without weights those of the first checkpoint
+            that has some, else the default ones. Composites with others are computed again.
         seed: of the random sign flips: the same measurements give the same conclusions.
-        weights: of the composite. Without them those of the first checkpoint that has some, or
-            else the default ones. Every composite with others is computed again.
         by: the metric that decides which checkpoint is recommended and whether to stop; without
             it the composite, else the average of several tasks, else the first metric.
 
@@ -79,7 +76,6 @@ def conclude(
     left_out = [(name, each) for name, (_, out) in concluded.items() for each in out]
     compared = compare_runs(_comparable(groups), settings)
     wrong = composite_mismatches(made, used)
-    reported = sum(each.printed_composite is not None for each in made)
     notes = (
         *repeated_notes(repeated),
         *left_out_notes(left_out),
@@ -89,6 +85,7 @@ def conclude(
         *limit_notes(without_direction(made), at_every_epoch(groups)),
         *partial_notes(runs),
     )
+    reported = sum(each.printed_composite is not None for each in made)
     texts = sentences(runs, compared, wrong, reported)
     return Conclusions(tuple(runs), compared, wrong, texts, notes)
 
