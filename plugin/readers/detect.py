@@ -1,4 +1,4 @@
-"""Which reader a path is for, and which of a folder's results is meant."""
+"""Choose the reader for a path, and the result in a folder of several."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class ResultReader:
 
     Attributes:
         name: of the tool, as `Result.origin` has it.
-        accepts: whether it can read an existing file or folder; it looks at no more than it needs.
-        read: makes a result of what it accepts.
+        accepts: whether it can read an existing file or folder; it reads no more than needed.
+        read: reads what it accepts.
     """
 
     name: str
@@ -44,15 +44,15 @@ class ResultReader:
 
 
 def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
-    """Read results, whatever made them. Of a folder of runs, the newest is taken.
+    """Read results, whatever tool wrote them; of a folder of runs, the newest.
 
-    Readers that plugins contribute are asked first.
+    Readers that plugins contribute come first.
 
     Args:
-        n: samples where a CSV states none: by run, by sequence length, `lambada`, or `*`.
+        n: samples where a CSV has none: by run, by sequence length, `lambada`, or `*`.
 
     Raises:
-        CkptbenchError: the path holds nothing that can be read; it says what is accepted.
+        CkptbenchError: the path has no results that can be read; lists what is accepted.
     """
     if not path.exists():
         raise CkptbenchError("there is no such file or folder", where=str(path), remedy=_ACCEPTED)
@@ -86,7 +86,7 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
         else:
             results.append(read(path, n=n if path.suffix.lower() == ".csv" else None))
     if n and not any(result.origin == "table" for result in results):
-        raise CkptbenchError("is for a CSV that states no n", where="--n")
+        raise CkptbenchError("is for a CSV without n", where="--n")
     whole = [r if r.origin else read_eval_results(siblings[r.path]) for r in results]
     seen: set[Path] = set()
     for result in whole:
@@ -135,7 +135,7 @@ def _folder(folder: Path) -> Result:
         raise CkptbenchError(
             f"is a run that has not ended: it holds no {SUMMARY}",
             where=str(folder),
-            remedy=f"Continue it with --run-id={folder.name}; what is stored is not asked again.",
+            remedy=f"Continue it with --run-id={folder.name}; stored answers are reused.",
         )
     if runs := _newest(folder.glob(f"*/{SUMMARY}"), by_name=False):
         return _chosen(read_run(runs[-1].parent), runs[-1].parent, folder, len(runs), "runs")

@@ -19,7 +19,7 @@ from typing import Any
 from .._util.atomic import atomic_write_text, atomic_writer
 from .._util.jsonio import JSON, on_one_line, pretty
 from ..results.as_json import as_json, one_line, summary_as_json
-from ..results.layout import safe_name
+from ..results.layout import safe_name, samples_path
 from ..results.lm_eval_format import of_lm_eval, read_results_file, results_file, task_results
 from ..results.stored_run import PlannedItem
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
@@ -59,7 +59,7 @@ def write_samples(folder: Path, checkpoint: str, benchmark: str, lines: Iterable
     Raises:
         CkptbenchError: the file cannot be written.
     """
-    path = folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"
+    path = samples_path(folder, checkpoint, benchmark)
     with atomic_writer(path) as file:
         file.writelines(lines)
     return path
