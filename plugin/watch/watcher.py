@@ -253,9 +253,9 @@ class Watcher:
             self._tell(f"the run was not rewritten: {type(error).__name__}: {error}")
             return
         if settings.mlflow:
-            from ..tracking.mlflow import track_or_say
+            from ..tracking.mlflow import tracking_message
 
-            self._tell(track_or_say(settings.run, settings.mlflow))
+            self._tell(tracking_message(settings.run, settings.mlflow))
 
 
 def score_lines(summary: Summary) -> list[str]:
