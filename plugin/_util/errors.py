@@ -28,11 +28,8 @@ class CkptbenchError(Exception):
 def one_line(error: BaseException, most: int = 400) -> str:
     """An error's message on one line, or its class where it has none.
 
-    Messages of libraries have several lines, often with a list. One that is too long is cut after a
-    sentence, or else after a word, and then marked with `...`.
-
-    Args:
-        most: characters at most, without the mark.
+    Messages of libraries have several lines, often with a list. One longer than `most` characters
+    is cut after a sentence, or else after a word, and then marked with `...`.
     """
     text = " ".join(str(error).split())
     if len(text) <= most:

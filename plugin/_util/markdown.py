@@ -35,11 +35,7 @@ def table_line(cells: Iterable[str]) -> str:
 def markdown_table(
     rows: Sequence[Sequence[str]], left: int = 1, *, words_last: bool = False
 ) -> Iterator[str]:
-    """The rows as a table of GitHub's Markdown; the arguments are those of `text.aligned`.
-
-    Args:
-        rows: of cells that are Markdown already.
-    """
+    """Rows of cells that are Markdown as a table; the arguments are those of `text.aligned`."""
     header, *body = rows
     numbers = range(left, len(header) - words_last)
     yield table_line(header)

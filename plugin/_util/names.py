@@ -49,11 +49,7 @@ def with_checkpoint(nodeid: str, checkpoint: str) -> str:
 
 
 def name_list(names: Sequence[str], of: int) -> str:
-    """Checkpoints in a note: up to three names, `all 20 checkpoints`, or two and how many others.
-
-    Args:
-        of: checkpoints of the session.
-    """
+    """Of a session's checkpoints up to three names, `all 20 checkpoints`, or two and a count."""
     if len(names) <= 3:
         return ", ".join(names)
     if len(names) == of:

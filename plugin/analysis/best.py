@@ -24,10 +24,8 @@ def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings)
     lose significantly against one of the k - 1 others (the argument of Hsu's multiple comparisons
     with the best, 1984).
 
-    A rival without a standard error cannot be tested and is neither different nor tied.
-
-    Args:
-        checkpoints: the earliest first, at least one, each with a value of the metric.
+    A rival without a standard error cannot be tested and is neither different nor tied. The
+    checkpoints are in the order of training, and each has a value of the metric.
     """
     best = best_by(metric, checkpoints)
     others = [each for each in checkpoints if each is not best]

@@ -47,10 +47,7 @@ class Settings:
         """The change that matters in a metric, in its unit.
 
         The one given for the metric; for shares and points the one given for `*`; else the
-        default of the unit.
-
-        Args:
-            value: what the change starts from: the default of some units is a hundredth of it.
+        default of the unit, which for some units is a hundredth of the value before the change.
         """
         scale = 100 if unit == "points" else 1
         if metric in self.tolerance:
@@ -247,11 +244,7 @@ def gain(metric: str, now: Measurement, then: Measurement) -> float:
 
 
 def best_by(metric: str, checkpoints: Sequence[Measurement]) -> Measurement:
-    """The checkpoint with the best value, the highest or the lowest; of equal ones the earliest.
-
-    Args:
-        checkpoints: at least one, each with a value of the metric.
-    """
+    """The checkpoint with the best value, the highest or the lowest; of equal ones the earliest."""
     sign = direction(metric, checkpoints) or 1
     # Composites of equal parts may differ in their last digit, which is no difference.
     return max(checkpoints, key=lambda each: round(sign * value_of(metric, each), 12))

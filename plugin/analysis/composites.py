@@ -161,9 +161,6 @@ def average_of(scores: Sequence[Score]) -> Score:
     """The mean of the tasks' scores, shares, with `sqrt(sum of SE^2) / tasks` as standard error.
 
     Tasks have different samples, so their errors are independent.
-
-    Args:
-        scores: one for each task, each with a value.
     """
     values = [score.value or 0.0 for score in scores]
     value = fsum(values) / len(values)

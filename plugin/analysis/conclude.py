@@ -96,14 +96,7 @@ def conclude_run(
     settings: Settings,
     by: str | None = None,
 ) -> tuple[RunConclusions, tuple[Excluded, ...]]:
-    """Draw the conclusions about one training run.
-
-    Args:
-        checkpoints: the earliest first.
-
-    Returns:
-        The conclusions, and the checkpoints left out of them.
-    """
+    """The conclusions on a training run's checkpoints, the earliest first, and those left out."""
     best: list[Best] = []
     peaks: list[PeakAndLast] = []
     noise: list[StepNoise] = []

@@ -22,10 +22,7 @@ def step_noise_of(metric: str, checkpoints: Sequence[Measurement]) -> StepNoise:
     """The noise of a metric over a run's checkpoints.
 
     The signal-to-noise ratio follows Heineman et al. 2025, arXiv 2508.13144: the range of a
-    benchmark's values over the noise between checkpoints.
-
-    Args:
-        checkpoints: the earliest first, at least one, each with a value of the metric.
+    benchmark's values over the noise between checkpoints, which are given in training order.
     """
     values = [value_of(metric, each) for each in checkpoints]
     scores = [score for each in checkpoints if (score := each.score(metric)) is not None]

@@ -108,8 +108,7 @@ def stopping(
     The checkpoint to keep is the best one by the metric, whatever the rule says.
 
     Args:
-        checkpoints: the earliest first, two or more, each with a value of the metric.
-        peak: the result of `peak_and_last`.
+        checkpoints: as in `peak_and_last`, whose result is `peak`.
     """
     best = best_by(metric, checkpoints)
     so_far = f"recommended so far: {named(best)}, {superlative(metric, checkpoints)} {metric}"

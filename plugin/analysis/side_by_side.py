@@ -123,11 +123,7 @@ def side_by_side(
     scope: Scope | None = None,
     seed: int = 0,
 ) -> SideBySide:
-    """Compare everything that two checkpoints have in common, as a session compares.
-
-    Args:
-        rules: what verdicts are made with.
-        scope: tolerances, settings that may differ, and what is left out on purpose.
+    """Compare everything that two checkpoints have in common, as a session does.
 
     Raises:
         CkptbenchError: nothing is in common.

@@ -28,10 +28,8 @@ def sentences(
 
     For each run whether to stop and which checkpoint to keep; then its best and its fall since
     the peak, by the composite and by the first metric; then one run against another; then reported
-    composites that are wrong. The sentences on other metrics are in their own `detail`.
-
-    Args:
-        reported: how many composites the sources report.
+    composites that are wrong, of how many `reported`. The sentences on other metrics are in their
+    own `detail`.
     """
     return (
         *(_in_run(run.run, run.stopping.detail) for run in runs if run.stopping),
@@ -181,11 +179,7 @@ def repeated_notes(repeated: Sequence[Measurement]) -> Iterator[str]:
 
 
 def left_out_notes(left_out: Iterable[tuple[str, Excluded]]) -> Iterator[str]:
-    """Checkpoints that were left out of a conclusion, one note for each reason.
-
-    Args:
-        left_out: each with the name of its run.
-    """
+    """Checkpoints that were left out, each with its run's name: one note for each reason."""
     metrics: dict[tuple[str, str, str], list[str]] = {}
     for run, each in left_out:
         metrics.setdefault((run, each.name, each.reason), []).append(each.metric)

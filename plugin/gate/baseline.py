@@ -146,11 +146,7 @@ class Baseline:
 def bare_baseline(
     scores: Mapping[str, BaselineScore], settings: Mapping[str, Scalar] | None = None
 ) -> Baseline:
-    """A baseline of numbers without a protocol and without samples.
-
-    Args:
-        settings: what its source reports on how it was measured; see `identity`.
-    """
+    """A baseline of numbers without protocol and samples; for the settings see `identity`."""
     numbers = BaselineBenchmark(
         "", "", True, "", None, tuple(scores), dict(scores), settings=dict(settings or {})
     )
@@ -160,11 +156,7 @@ def bare_baseline(
 def baseline_benchmark(
     bench: BenchmarkMeasurement, tolerance: Mapping[str, float] | None = None
 ) -> BaselineBenchmark:
-    """A measured benchmark as a baseline stores it: its scores, and its samples where known.
-
-    Args:
-        tolerance: allowed worsening by metric, of the metrics that differ from the default.
-    """
+    """A measured benchmark as a baseline stores it: its scores, and its samples where known."""
     table = bench.table
     scores = {
         s.metric: BaselineScore(

@@ -91,9 +91,7 @@ def compare_score(
     """The best comparison that the baseline's data on a metric allow.
 
     Args:
-        score: this run's score.
-        table: the table it was aggregated from; None where only numbers are known.
-        reference: the baseline's benchmark.
+        table: the table that the score was computed from; None where only numbers are known.
 
     Returns:
         `paired` when both sides have samples, and then None when they have none in common: other

@@ -77,12 +77,7 @@ def evaluate(
     scope: Scope | None = None,
     seed: int = 0,
 ) -> tuple[Evaluation, ...]:
-    """Compare every checkpoint of a session with a baseline.
-
-    Args:
-        checkpoints: the benchmarks of each.
-        rules, scope, seed: as in `evaluate_matched`.
-    """
+    """Compare the benchmarks of every checkpoint of a session with a baseline."""
     matched = [Matched(len(each), *match_baseline(each, baseline)) for each in checkpoints]
     return evaluate_matched(matched, rules=rules, scope=scope, seed=seed)
 
@@ -100,8 +95,6 @@ def evaluate_matched(
     of the corrected level.
 
     Args:
-        rules: what verdicts are made with.
-        scope: which metrics the gate compares, and how strictly.
         seed: of simulated p values; a p of 0/1 outcomes is exact and does not depend on it.
     """
     rules, scope = rules or Rules(), scope or Scope()

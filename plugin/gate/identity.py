@@ -57,13 +57,7 @@ class Mismatch:
 def mismatches(
     reference: BaselineBenchmark, protocol: str, settings: Mapping[str, Scalar]
 ) -> Iterator[Mismatch]:
-    """The settings that differ, of those that both sides record.
-
-    Args:
-        reference: the baseline's benchmark; one without a protocol is not checked for it.
-        protocol: of this run.
-        settings: of this run's benchmark.
-    """
+    """The protocol and the settings that differ from the baseline's, of those that both record."""
     if reference.protocol and protocol and reference.protocol != protocol:
         yield Mismatch("protocol", reference.protocol, protocol)
     ours, theirs = dict(settings), dict(reference.settings)

@@ -133,7 +133,6 @@ def loss_power(
         unit: what a value falls by when it falls.
         baseline: the mean of the values. A share drop / baseline of them is lost, and what is
             lost does not vary any more.
-        alpha, tolerance: as in `paired_shares_mde`.
     """
     # Where the differences are larger than what can be lost, they are the unit.
     unit = max(unit, sqrt(2 * variance))

@@ -232,12 +232,8 @@ def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple
 def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     """Whether the run's exit status is 1.
 
-    An incomplete run fails whatever the gate is: an error is not a score, and `off` turns off
-    verdicts only.
-
-    Args:
-        verdicts: those on gated metrics.
-        complete: whether every planned sample has an outcome and none is an error.
+    A run that is not complete, without an outcome of a planned sample or with an error, fails
+    whatever the gate is: an error is not a score, and `off` turns off verdicts only.
     """
     return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
 

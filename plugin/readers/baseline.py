@@ -36,8 +36,7 @@ _NO_FRACTION = "not a fraction from 0 to 1"
 def load(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline: our own file, bare numbers, lm-eval results, or an earlier run's folder.
 
-    Args:
-        path: a file, or a folder that holds exactly one `*_baseline.json`.
+    A folder must have exactly one `*_baseline.json`.
 
     Raises:
         CkptbenchError: it cannot be read or is not a baseline; names the part of the file.

@@ -68,10 +68,7 @@ def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
 
 
 def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tuple[Result, ...]:
-    """Read several; files `*_eval_results.json` of one folder are one result.
-
-    Args:
-        n: as in `read`, for the tables among them.
+    """Read several, with `n` for the tables; `*_eval_results.json` of one folder are one result.
 
     Raises:
         CkptbenchError: as in `read`; or the same result is given twice.
@@ -165,11 +162,7 @@ def _of_lm_eval(path: Path) -> bool:
 
 
 def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
-    """The checkpoints of a folder, in the order of their training; of each the newest file.
-
-    Args:
-        files: the newest last.
-    """
+    """The checkpoints of a folder in training order, of each the newest (the last) file."""
     newest: dict[tuple[str, str], tuple[Path, Result]] = {}
     for path in files:
         result = _file(path)

@@ -42,11 +42,7 @@ def compared_lines(compared: SideBySide) -> Iterator[str]:
 
 
 def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
-    """The comparison for a pull request.
-
-    Args:
-        conclusion: the first line, one sentence.
-    """
+    """The comparison for a pull request, with its conclusion as the first line."""
     before, after = (inline(described(side)) for side in (compared.before, compared.after))
     yield from (f"**{inline(conclusion)}**", "", f"before: {before}  ", f"after: {after}", "")
     rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]

@@ -63,12 +63,7 @@ class Overview:
 
 
 def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
-    """The table of everything that was measured.
-
-    Args:
-        results: the sources of the measurements; the verdicts are in their summaries.
-        conclusions: the conclusions from them; its runs give the order.
-    """
+    """The table of everything that was measured, in the order of the conclusions' runs."""
     measurements = [m for run in conclusions.runs for m in run.measurements]
     metrics = headline_metrics(measurements)
     known = {
@@ -109,11 +104,7 @@ def metric_cells(
     metrics: Sequence[str],
     measured: CheckpointResult | None = None,
 ) -> tuple[MetricRow, ...]:
-    """One checkpoint of a run in each of the metrics.
-
-    Args:
-        measured: the same checkpoint in the summary of its run, with the verdicts.
-    """
+    """One checkpoint of a run in each metric, with the verdicts of its run's summary."""
     known: list[Verdict] = []
     if measured is not None:
         known = [v for result in measured.benchmarks if result.primary for v in result.verdicts]

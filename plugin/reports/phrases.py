@@ -165,11 +165,7 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
 
 
 def missing_packages(reasons: Iterable[str]) -> Counter[str]:
-    """How many programs failed because they import a package that the sandbox does not have.
-
-    Args:
-        reasons: why programs missed, one a program.
-    """
+    """How many programs failed for each missing package, from the reasons of their failures."""
     return Counter(found[1] for found in map(_NO_MODULE.search, reasons) if found is not None)
 
 

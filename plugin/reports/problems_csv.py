@@ -66,10 +66,7 @@ class Problem:
 def write_problems(
     folder: Path, store: RunStore, outcomes: Mapping[str, Recorded]
 ) -> tuple[Path, ...]:
-    """Write the file of every checkpoint and benchmark that is scored by pass@k.
-
-    Args:
-        outcomes: of items, by node id.
+    """Write the file of every checkpoint and benchmark scored by pass@k, from items' outcomes.
 
     Raises:
         CkptbenchError: a file cannot be written.

@@ -90,11 +90,7 @@ def write_report(
     | `md` | `report.md`, short, for a pull request |
     | `plots` | the plots alone |
 
-    The same results give the same bytes.
-
-    Args:
-        results: what the conclusions were drawn from, with samples and verdicts.
-        folder: where the files go; it is made where it is missing.
+    The same results give the same bytes. The folder is made where it is missing.
 
     Raises:
         CkptbenchError: a format is unknown, a package that it needs is not installed, or a file

@@ -16,10 +16,8 @@ def begin(folder: Path, worker: str) -> logging.Handler:
     """Append what is logged from now on to the run's file.
 
     Processes of one run share the file: each line is written at once. A log that cannot be
-    written is no reason to stop a run whose answers can.
-
-    Args:
-        worker: name of the process among several; empty in the main process.
+    written is no reason to stop a run whose answers can. The worker's name is empty in the main
+    process.
     """
     handler: logging.Handler
     try:

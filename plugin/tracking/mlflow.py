@@ -79,10 +79,6 @@ def track(folder: Path, uri: str) -> Tracked:
     The experiment is `ckptbench`, or MLFLOW_EXPERIMENT_NAME. The time limit for a server that does
     not answer is about ten seconds, unless MLflow's own variables are set.
 
-    Args:
-        folder: `results/<run-id>`.
-        uri: of the tracking server or store.
-
     Raises:
         CkptbenchError: the folder holds no run, the client is not installed, or the server
             cannot be reached or refuses. The folder is only read.

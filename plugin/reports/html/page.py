@@ -48,10 +48,7 @@ def html_report(
     conclusions: Conclusions,
     drawn: Sequence[Drawing] | None = None,
 ) -> str:
-    """The whole page.
-
-    Args:
-        drawn: the charts of the plot files; None to draw them.
+    """The whole page; `drawn` are the charts of the plot files, None to draw them here.
 
     Raises:
         CkptbenchError: jinja2 or matplotlib is not installed.
