@@ -66,7 +66,7 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[TextIO]:
             temporary.unlink(missing_ok=True)
 
 
-_REMEDY = "Free space or choose a writable place; an earlier file of that name is unchanged."
+_REMEDY = "Free space or choose a writable folder; an earlier file of that name is unchanged."
 
 
 def _is_about_another_file(error: OSError, temporary: Path, target: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from .errors import CkptbenchError
 
 JSON = Any
-"""Any value that JSON can hold."""
+"""Any JSON value."""
 Scalar = str | int | float | bool | None
 """A single JSON value."""
 _SEPARATORS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}

@@ -126,8 +126,8 @@ def evaluate_composite(
 ) -> Verdict | None:
     """The verdict on the composite: informative, never gated.
 
-    Paired when the baseline holds the samples of every part; otherwise the two numbers are put
-    side by side, with the errors of their parts.
+    Paired when the baseline has the samples of every part; otherwise the two numbers are
+    compared, with the errors of their parts.
 
     Args:
         score: the composite of this run.

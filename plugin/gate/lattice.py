@@ -67,7 +67,7 @@ def common_unit(values: NDArray[np.float64]) -> float | None:
     Euclid's algorithm on floats: a remainder below a millionth of the divisor is rounding.
 
     Args:
-        values: `[n]`, of any sign; zeros say nothing.
+        values: `[n]`, of any sign; zeros are ignored.
 
     Returns:
         The unit, or None when there is none, or none of which the largest value is at most
@@ -156,7 +156,7 @@ def _repeated(summand: Summand) -> list[Summand]:
 def _convolved(
     start: int, total: NDArray[np.float64], piece: Summand
 ) -> tuple[int, NDArray[np.float64]]:
-    """The distribution after one more piece, and the sum that its first entry stands for."""
+    """The sum of the first entry, and the distribution, after one more piece."""
     first = int(piece.values[0])
     steps = piece.values - first
     out = np.zeros(len(total) + int(steps[-1]))
@@ -170,6 +170,6 @@ def _convolved(
 
 
 def _trimmed(start: int, total: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
-    """The array without negligible ends, and the sum that its first entry stands for."""
+    """The sum of the first entry, and the array, without negligible ends."""
     kept = np.flatnonzero(total > _NEGLIGIBLE)
     return start + int(kept[0]), total[kept[0] : kept[-1] + 1]

@@ -53,8 +53,8 @@ def clustered_shares_mde(
 
     n samples are worth n / deff single ones. The design effect is that of the flips seen,
     `sum S_c^2 / flips`, together with that of one cluster of flips with a correlation of 0.25,
-    since few flips say little of how they cluster; and a drop d adds to it, because its losses
-    meet in the same clusters: `(m - 1) d^2 / F`, with m the size of the cluster of an average
+    since few flips are weak evidence of how they cluster; and a drop d adds to it, because its
+    losses are in the same clusters: `(m - 1) d^2 / F`, with m the size of the cluster of an average
     sample and F the share of flips. Where all flips are losses, what counts is how many clusters
     move at all, `r F + (1 - r) (1 - (1 - F)^m)` of them with correlation r, if they are more.
     With one sample in each cluster this is `paired_shares_mde`.

@@ -23,7 +23,7 @@ class BenchmarkMeasurement:
         protocol: name, such as `real/whole-word`; empty where the source reports none.
         primary: whether its metrics are the benchmark's headline ones (gated, in the composite).
         scores: one for each metric.
-        table: each sample's values; None where the source holds only numbers. With it,
+        table: each sample's values; None where the source has only numbers. With it,
             comparisons are paired.
         dataset: content hash of the planned samples; empty where the source reports none.
         incomplete: why the scores are not of every planned sample; empty when they are.
@@ -62,7 +62,7 @@ class Measurement:
 
     Attributes:
         name: short name, such as `checkpoint-655`.
-        run: the training run, or the family, it belongs to: the folder it lies in. Empty where
+        run: the training run, or the family, it belongs to: the folder it is in. Empty where
             the source reports none.
         step: optimizer steps it was trained for.
         epoch: passes over the training data it was trained for.

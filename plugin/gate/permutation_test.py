@@ -169,7 +169,7 @@ def random_flips(
 ) -> NDArray[np.float64]:
     """`[draws]`: sums of `sizes`, `[g]`, each with a random sign.
 
-    Eleven sizes at a time have 2,048 sums, which stand in a table; a draw adds one random entry
+    Eleven sizes at a time have 2,048 sums, which are kept in a table; a draw adds one random entry
     of each table. Memory does not grow with g.
     """
     totals = np.zeros(draws)

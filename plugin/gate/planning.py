@@ -31,7 +31,7 @@ class Target:
         drop: true drop, as a share.
         power: share of comparisons that find it.
         alpha: one-sided level of one test: the session's divided by the number of its tests, as
-            Holm's correction asks of the smallest p.
+            Holm's correction requires for the smallest p.
         tolerance: as a share; a fall no larger than this never counts.
     """
 

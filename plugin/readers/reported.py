@@ -76,7 +76,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file.
 
     Raises:
-        CkptbenchError: it cannot be read, or holds something else; names the file and the place.
+        CkptbenchError: it cannot be read, or is something else; names the file and the line.
     """
     with reading(path):
         text = path.read_text(encoding="utf-8-sig")
@@ -96,7 +96,7 @@ def is_count(value: Any) -> TypeGuard[int]:
 
 
 def fraction(content: Mapping[str, Any], key: str, where: str) -> float | None:
-    """A share that an object holds under a key; None where it is null or missing.
+    """The share under a key of an object; None where it is null or missing.
 
     Raises:
         CkptbenchError: it is no number from 0 to 1.
@@ -115,7 +115,7 @@ def fraction(content: Mapping[str, Any], key: str, where: str) -> float | None:
 
 
 def run_of(spec: str) -> str:
-    """The training run of a checkpoint: the folder it lies in; empty where it is not known."""
+    """The training run of a checkpoint: the folder it is in; empty where it is not known."""
     if "://" in spec:
         return ""
     parts = [part for part in re.split(r"[/\\]+", spec) if part not in ("", ".", "..")]

@@ -222,7 +222,7 @@ def _kept_table(
 def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
     """The columns of the metrics that a result shows; None when they give other scores.
 
-    A run may have been asked to show some of its metrics only.
+    A run may show only some of its metrics.
     """
     metrics = tuple(score.metric for score in result.scores)
     if not set(metrics) <= set(table.metrics):

@@ -26,7 +26,7 @@ from .rows import (
     missing_rows,
 )
 
-FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below
+FLIPS_SHOWN = 50  # a job summary may have 1 MiB; twenty checkpoints stay well below
 
 
 def report_to_github(

@@ -38,7 +38,7 @@ def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
             left_out += 1
     if left_out:
         text += f"\n{words.counted(left_out, 'part')} of this report left out: a comment on "
-        text += f"GitHub holds {words.count(LONGEST)} characters.\n"
+        text += f"GitHub has at most {words.count(LONGEST)} characters.\n"
     return text
 
 

@@ -68,7 +68,7 @@ def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
     metrics = headline_metrics(measurements)
     known = {
         (measurement.source, measurement.name): checkpoint
-        for result in reversed(results)  # of two that hold one, the first counts
+        for result in reversed(results)  # of two with the same one, the first counts
         for measurement in result.measurements
         for checkpoint in (result.summary.checkpoints if result.summary else ())
         if checkpoint.name == measurement.name

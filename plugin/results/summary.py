@@ -1,6 +1,6 @@
 """The results of a run, from which every report is written.
 
-`Summary` is what `summary.json` holds. The classes are frozen dataclasses; their JSON Schema is
+`Summary` is the content of `summary.json`. The classes are frozen dataclasses; their JSON Schema is
 made from them by pydantic (see `reports.schema`).
 """
 

@@ -59,7 +59,7 @@ class Tracked:
         server: its address, without a login.
         experiment: name of the experiment.
         run: id of the parent run.
-        how: `sent`, `updated`, or `sent anew` in place of one with other values.
+        how: `sent`, `updated`, or `replaced` where values had changed.
         url: of the parent run's page; empty where the store is no server.
     """
 
@@ -199,7 +199,7 @@ class _Sender:
         for run in there:
             self._client.delete_run(run.info.run_id)
         self._found = {}
-        return "sent anew"
+        return "replaced"
 
     def _agrees(self, run: Any, record: Record) -> bool:
         """Whether nothing that MLflow has of the run would have to be changed."""

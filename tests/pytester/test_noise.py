@@ -291,7 +291,7 @@ def test_several_checkpoints_have_a_floor_each(unsteady: pytest.Pytester) -> Non
     assert [c["benchmarks"][0]["floor"]["flipped"] for c in held] == [10, 10]
     result.stdout.fnmatch_lines(
         [
-            "noise floor of word/plain: 20 of 80 samples of 2 checkpoints flipped when asked*",
+            "noise floor of word/plain: 20 of 80 samples of 2 checkpoints flipped when run again*",
             "  noise floor: 10 of 40 samples flipped*",
         ]
     )

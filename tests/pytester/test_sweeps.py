@@ -249,7 +249,7 @@ def test_one_table_instead_of_a_block_for_each(trained: Any) -> None:
 
 def test_every_block_on_request(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py", "-v")
-    result.stdout.fnmatch_lines([f"checkpoint-{step} (*40 asked*" for step in SKILLS])
+    result.stdout.fnmatch_lines([f"checkpoint-{step} (*40 answers computed*" for step in SKILLS])
 
 
 def test_each_is_compared_with_the_baseline_and_details_are_of_those_that_regressed(

@@ -43,7 +43,7 @@ class Embedded:
 
 
 def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
-    """The flips of every group, cut to what a page can hold.
+    """The flips of every group, cut to the size limits of a page.
 
     Texts are shortened until they fit in `TEXT_BYTES`; where the rows take more than `ROW_BYTES`,
     each group loses the same share of its own.
