@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from .config.options import Options
     from .config.parsers import EXEC_MEMORY_MB
     from .fixtures.checkpoints.huggingface import loaded
+    from .gate.measurement import BenchmarkMeasurement, Measurement
     from .readers.detect import ResultReader
     from .readers.result import Result, SampleRow
     from .reports.write import ReportFormat
     from .results.evaluate import Outcome
-    from .results.measurement import BenchmarkMeasurement, Measurement
     from .results.summary import (
         GROUP_WAY,
         BenchmarkResult,
@@ -102,11 +102,11 @@ _LAZY = {
     ".config.options": ("Options",),
     ".config.parsers": ("EXEC_MEMORY_MB",),
     ".fixtures.checkpoints.huggingface": ("loaded",),
+    ".gate.measurement": ("BenchmarkMeasurement", "Measurement"),
     ".readers.detect": ("ResultReader",),
     ".readers.result": ("Result", "SampleRow"),
     ".reports.write": ("ReportFormat",),
     ".results.evaluate": ("Outcome",),
-    ".results.measurement": ("BenchmarkMeasurement", "Measurement"),
     ".results.summary": (
         "BenchmarkResult",
         "CheckpointResult",

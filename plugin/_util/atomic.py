@@ -1,8 +1,8 @@
 """Write a file completely or not at all.
 
-The text goes to a temporary name in the same folder, reaches the disk, and only then takes the
-place of the old file. Whoever reads the file, even after a crash or on a full disk, sees the old
-content or the new one and never a part.
+The text is written to a temporary file in the same folder, synced to disk, and only then renamed
+over the old file. A reader, even after a crash or on a full disk, sees the old content or the new
+one and never a part.
 """
 
 from __future__ import annotations
@@ -21,34 +21,24 @@ def atomic_write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` as the whole UTF-8 content of a file, atomically.
 
     Raises:
-        CkptbenchError: the file cannot be written; what stood there before still does.
+        CkptbenchError: the file cannot be written; an earlier file is unchanged.
     """
     with atomic_writer(path) as file:
         file.write(text)
 
 
-def atomic_write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` as the whole content of a file, atomically.
-
-    Raises:
-        CkptbenchError: the file cannot be written; what stood there before still does.
-    """
-    with atomic_writer(path) as file:
-        file.buffer.write(content)
-
-
 @contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """A UTF-8 text file that takes its place when the block ends well.
+    """A UTF-8 text file that replaces the old one when the block ends without an exception.
 
     Missing folders are made, and a symbolic link is followed rather than replaced. When the block
-    raises, the temporary file is removed, the old file stays, and the exception goes on.
+    raises, the temporary file is removed and the old file stays.
 
     Raises:
         CkptbenchError: the file cannot be written; it names the file and the system's reason.
     """
     target = Path(os.path.realpath(path))
-    # A short name of its own: a long file name has no room for a suffix (255 bytes on most disks).
+    # Not the name with a suffix: a long name has no room for one (255 bytes on most disks).
     temporary = target.parent / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
     try:
         if target.exists() and not target.is_file():
@@ -76,7 +66,7 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[TextIO]:
             temporary.unlink(missing_ok=True)
 
 
-_REMEDY = "Free space or choose a writable place; an earlier file of that name is unchanged."
+_REMEDY = "Free space or choose a writable folder; an earlier file of that name is unchanged."
 
 
 def _is_about_another_file(error: OSError, temporary: Path, target: Path) -> bool:

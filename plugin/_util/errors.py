@@ -28,11 +28,8 @@ class CkptbenchError(Exception):
 def one_line(error: BaseException, most: int = 400) -> str:
     """An error's message on one line, or its class where it has none.
 
-    Messages of libraries have several lines, often with a list. One that is too long is cut after a
-    sentence, or else after a word, and then marked with `...`.
-
-    Args:
-        most: characters at most, but for the mark.
+    Messages of libraries have several lines, often with a list. One longer than `most` characters
+    is cut after a sentence, or else after a word, and then marked with `...`.
     """
     text = " ".join(str(error).split())
     if len(text) <= most:
@@ -42,6 +39,22 @@ def one_line(error: BaseException, most: int = 400) -> str:
     if sentence >= most // 4:
         return cut[: sentence + 1]
     return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut[:most]} ..."
+
+
+def require_package(package: str, user: str, *, where: str, remedy: str) -> None:
+    """Refuse what cannot be done without an optional package, before anything is computed.
+
+    Args:
+        user: what needs the package, for the message: `html`, `the HTML report`.
+
+    Raises:
+        CkptbenchError: the package is not installed.
+    """
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        what = f"{user} needs {package}, which is not installed"
+        raise CkptbenchError(what, where=where, remedy=remedy)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

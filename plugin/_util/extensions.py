@@ -1,8 +1,8 @@
 """What plugins contribute, found through their hooks.
 
 In a pytest session these are its plugins and conftests; elsewhere, as in the `ckptbench` command,
-the suite itself. Both times the installed packages come with them that name a module in the
-entry-point group `ckptbench`.
+the suite itself. In both cases the modules that installed packages name in the entry-point group
+`ckptbench` are included.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 GROUP = "ckptbench"
 PREFIX = "pytest_ckptbench_"
-# Modules by name, as pytest names plugins: what contributes lies above whoever asks for it.
+# By name, not imported: the modules that contribute lie above this one.
 _SPECIFICATIONS = "ckptbench.hookspec"
 _SUITE = ("ckptbench.hooks", "ckptbench.fixtures.plugin")
 # Plugin managers of the pytest sessions in this process, the innermost last.
 _sessions: list[PluginManager] = []
-# Those among which the installed packages are already.
+# Those with which the installed packages are registered already.
 _complete: WeakSet[PluginManager] = WeakSet()
 
 
 def enter_session(manager: PluginManager) -> None:
-    """Look among a pytest session's plugins from now on."""
+    """Use the plugins of a pytest session from now on."""
     _sessions.append(manager)
 
 
 def leave_session(manager: PluginManager) -> None:
-    """End what `enter_session` began."""
+    """Stop using the plugins of a session."""
     _sessions.remove(manager)
 
 
@@ -58,7 +58,7 @@ def contributions(hook: str) -> dict[str, Any]:
     """Everything that plugins contribute through one hook, by name; the suite's own is first.
 
     Args:
-        hook: name of one whose result is a mapping, or a sequence of things with a `name`.
+        hook: name of one whose result is a mapping, or a sequence of objects with a `name`.
 
     Raises:
         CkptbenchError: two plugins contribute different things under one name.
@@ -85,7 +85,7 @@ def _outside_pytest() -> PluginManager:
 
     class Manager(pluggy.PluginManager):
         def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-            """As pytest has it, our hooks are known by their names and need no marker."""
+            """As in pytest, our hooks are recognized by their names and need no marker."""
             options = super().parse_hookimpl_opts(plugin, name)
             ours = name.startswith(PREFIX) and callable(getattr(plugin, name))
             return {} if options is None and ours else options

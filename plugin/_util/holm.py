@@ -14,7 +14,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     m = len(p_values)
     adjusted = [0.0] * m
     running = 0.0
-    for rank, place in enumerate(sorted(range(m), key=lambda i: p_values[i])):
-        running = max(running, min(1.0, (m - rank) * p_values[place]))
-        adjusted[place] = running
+    for rank, index in enumerate(sorted(range(m), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (m - rank) * p_values[index]))
+        adjusted[index] = running
     return tuple(adjusted)

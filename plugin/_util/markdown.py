@@ -1,4 +1,4 @@
-"""Somebody's words in GitHub's Markdown, shown as they are: no markup, no links, nobody called."""
+"""Foreign text in GitHub's Markdown, shown literally: no markup, no links, no mentions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 _MARKUP = str.maketrans({c: f"\\{c}" for c in "\\`*_|[]#~$"} | {"<": "&lt;", "&": "&amp;"})
 
-# GitHub makes links of what looks like one after the escapes are gone: `@user` calls somebody,
-# `#12` and `GH-12` name an issue. A space of no width in between is not seen and ends that. A
-# metric's name such as real@1 is no mention, because a letter stands before its @.
+# GitHub makes links after it has removed the escapes: `@user` notifies somebody, `#12` and `GH-12`
+# name an issue. A zero-width space in between is invisible and prevents that. A metric's name such
+# as real@1 is no mention, because a letter precedes its @.
 _LINKS = re.compile(
     r"(?<!\w)@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|(?<=://)|(?<=\bwww)(?=\.)", re.IGNORECASE
 )
@@ -35,11 +35,7 @@ def table_line(cells: Iterable[str]) -> str:
 def markdown_table(
     rows: Sequence[Sequence[str]], left: int = 1, *, words_last: bool = False
 ) -> Iterator[str]:
-    """The rows as a table of GitHub's Markdown; the arguments are those of `text.aligned`.
-
-    Args:
-        rows: of cells that are Markdown already.
-    """
+    """Rows of cells that are Markdown as a table; the arguments are those of `text.aligned`."""
     header, *body = rows
     numbers = range(left, len(header) - words_last)
     yield table_line(header)

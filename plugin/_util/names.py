@@ -19,7 +19,7 @@ Natural = tuple[tuple[int, int, str], ...]
 def step_in(name: str) -> int | None:
     """The optimizer step in a name: 655 of `checkpoint-655`; None without one.
 
-    Where the name holds several numbers, the one beside the word `step` or `iter` counts.
+    Of several numbers, the one beside `step` or `iter` counts.
     """
     found = list(_STEP.finditer(name))
     if not found:
@@ -41,7 +41,7 @@ def natural_key(text: str) -> Natural:
 
 
 def with_checkpoint(nodeid: str, checkpoint: str) -> str:
-    """A node id as a session of several checkpoints has it: `f.py::test[checkpoint-655/s-1]`."""
+    """A node id in a session of several checkpoints: `f.py::test[checkpoint-655/s-1]`."""
     head, bracket, name = nodeid.partition("[")
     if not bracket or name.startswith(f"{checkpoint}/"):
         return nodeid
@@ -49,11 +49,7 @@ def with_checkpoint(nodeid: str, checkpoint: str) -> str:
 
 
 def name_list(names: Sequence[str], of: int) -> str:
-    """Checkpoints in a note: up to three names, `all 20 checkpoints`, or two and how many others.
-
-    Args:
-        of: checkpoints of the session.
-    """
+    """Of a session's checkpoints up to three names, `all 20 checkpoints`, or two and a count."""
     if len(names) <= 3:
         return ", ".join(names)
     if len(names) == of:

@@ -2,8 +2,8 @@
 
 A batch of another shape sums in another order, which changes the last digits of log probabilities.
 A word's log probability is therefore rounded to a hundredth of a nat for each of its tokens, far
-less than samples differ by. Engines that promise answers independent of the batch repeat those
-that lie at the edge between two rounded values, alone or in higher precision.
+less than samples differ by. Engines whose answers must not depend on the batch compute those near
+the boundary between two rounded values again, alone or in higher precision.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ def rounded(logprob: float, tokens: int) -> float | None:
 
 
 def rounding_gap(logprob: float, tokens: int) -> float:
-    """How far a log probability is from where it would be rounded otherwise, in nats a token.
+    """Distance of a log probability from the nearest rounding boundary, in nats a token.
 
-    Returns:
-        Infinity where nothing is rounded.
+    Infinity where nothing is rounded.
     """
     if not isfinite(logprob) or tokens < 1:
         return inf

@@ -12,13 +12,18 @@ MISSING = "-"
 _GAP = 2  # columns between those of a table
 
 
+def hundredfold(fraction: float) -> float:
+    """A fraction in per cent, two decimals; a tiny negative one does not print as -0.00."""
+    return round(fraction * 100, 2) + 0.0
+
+
 def percent(fraction: float | None) -> str:
     """`67.78%`."""
-    return MISSING if fraction is None else f"{_hundredfold(fraction):.2f}%"
+    return MISSING if fraction is None else f"{hundredfold(fraction):.2f}%"
 
 
 def number(value: float | None) -> str:
-    """A number that is no share, in five digits: `26.020`."""
+    """A number that is not a share, with five digits: `26.020`."""
     return MISSING if value is None else f"{value:#.5g}"
 
 
@@ -34,7 +39,7 @@ def percent_interval(interval: tuple[float, float] | None) -> str:
     """`[65.88, 69.62]`, in per cent."""
     if interval is None:
         return MISSING
-    low, high = map(_hundredfold, interval)
+    low, high = map(hundredfold, interval)
     return f"[{low:.2f}, {high:.2f}]"
 
 
@@ -44,7 +49,7 @@ def probability(p: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """`0.0312`, or `< 0.0001`: the same without its name."""
+    """`0.0312`, or `< 0.0001`."""
     return probability(p).removeprefix("p = ").removeprefix("p ")
 
 
@@ -88,9 +93,9 @@ def aligned(
 
     Args:
         rows: the header first; all of one length.
-        left: how many columns, from the first, begin at the left; numbers end at the right.
-        words_last: whether the last column holds words too.
-        tight: indices of columns that stand one space from the one before them.
+        left: how many columns, from the first, are left-aligned; numbers are right-aligned.
+        words_last: whether the last column is left-aligned text too.
+        tight: indices of columns that are one space from the one before them.
     """
     numbers = range(left, len(rows[0]) - words_last)
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
@@ -108,11 +113,6 @@ def listed(words: Iterable[str], most: int = 3) -> str:
     words = list(words)
     rest = len(words) - most
     return ", ".join(words[:most]) + (f" and {count(rest)} more" if rest > 0 else "")
-
-
-def _hundredfold(fraction: float) -> float:
-    # Rounding first and adding zero keeps a tiny negative number from printing as -0.00.
-    return round(fraction * 100, 2) + 0.0
 
 
 def _columns(character: str) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from .._util.holm import holm
 from .._util.text import count
+from ..gate.measurement import Measurement
 from ..gate.units import value
-from ..results.measurement import Measurement
 from .compare import Settings, best_by, compare, gain, significantly_different, value_of
 from .conclusions import Best, Rival
 from .eligibility import training_position
@@ -17,17 +17,15 @@ from .wording import figures, named, samples, superlative
 def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings) -> Best:
     """Find the checkpoint with the best value and test every other one against it.
 
-    Two-sided tests, paired by sample where both hold samples, with Holm's correction over the
-    rivals. The best was chosen by the very values it is tested with, so a rival that is told
-    apart looks worse than it is; what the correction does assure is that the checkpoint that is
-    truly the best is the best seen, or among those tied with it, in at least 1 - alpha of
-    runs: to be wrongly excluded it must lose significantly against one of the k - 1 others
-    (the argument of Hsu's multiple comparisons with the best, 1984).
+    Two-sided tests, paired by sample where both have samples, with Holm's correction over the
+    rivals. The best was selected by the same values that it is tested with, so differences from it
+    are overestimated; but the correction ensures that the checkpoint that is truly the best is the
+    observed best, or tied with it, in at least 1 - alpha of runs: to be wrongly excluded it must
+    lose significantly against one of the k - 1 others (the argument of Hsu's multiple comparisons
+    with the best, 1984).
 
-    A rival that cannot be tested, for want of a standard error, is neither told apart nor tied.
-
-    Args:
-        checkpoints: the earliest first, at least one, each with a value of the metric.
+    A rival without a standard error cannot be tested and is neither different nor tied. The
+    checkpoints are in the order of training, and each has a value of the metric.
     """
     best = best_by(metric, checkpoints)
     others = [each for each in checkpoints if each is not best]
@@ -58,13 +56,11 @@ def _claim(metric: str, best: Measurement, checkpoints: Sequence[Measurement]) -
     shown = value(value_of(metric, best), score.unit if score is not None else "share")
     if len(checkpoints) == 1:
         return f"{metric} is {shown}, measured of {named(best)} only"
-    word, where = superlative(metric, checkpoints), training_position(best)
-    at = f"at {where} ({best.name}, {shown})" if where else f"at {best.name} ({shown})"
-    if best is checkpoints[0]:
-        return f"{metric} is {word} at the first checkpoint, {at.removeprefix('at ')}"
-    if best is checkpoints[-1]:
-        return f"{metric} is {word} at the last checkpoint, {at.removeprefix('at ')}"
-    return f"{metric} is {word} {at}"
+    where = training_position(best)
+    at = f"{where} ({best.name}, {shown})" if where else f"{best.name} ({shown})"
+    if best is checkpoints[0] or best is checkpoints[-1]:
+        at = f"the {'first' if best is checkpoints[0] else 'last'} checkpoint, {at}"
+    return f"{metric} is {superlative(metric, checkpoints)} at {at}"
 
 
 def _support(

@@ -1,4 +1,4 @@
-"""Two measured checkpoints in one metric: paired where both hold samples, unpaired otherwise."""
+"""Compare two checkpoints in one metric: paired where both have samples, unpaired otherwise."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
 from ..gate.comparison import Terms, compare_numbers, compare_score
 from ..gate.composite_comparison import compare_composite
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.verdict import DEFAULT_ALPHA, Comparison
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.intervals import proportion_standard_error
 from ..scores.metric import default_tolerance
@@ -31,7 +31,7 @@ class Settings:
     """What conclusions are drawn with.
 
     Attributes:
-        alpha: chance of telling apart what is equal, in one question about one metric.
+        alpha: probability of a false difference, in one question about one metric.
         tolerance: change that matters by metric, in its unit and of points as a fraction, and by
             `*` for all other shares and points.
         seed: of the random sign flips.
@@ -47,10 +47,7 @@ class Settings:
         """The change that matters in a metric, in its unit.
 
         The one given for the metric; for shares and points the one given for `*`; else the
-        default of the unit.
-
-        Args:
-            value: what the change starts from: the default of some units is a hundredth of it.
+        default of the unit, which for some units is a hundredth of the value before the change.
         """
         scale = 100 if unit == "points" else 1
         if metric in self.tolerance:
@@ -82,9 +79,9 @@ def first_of(bench: BenchmarkMeasurement) -> Score | None:
 def protocols_of(
     measurement: Measurement, metric: str, weights: Mapping[str, float]
 ) -> Mapping[str, str]:
-    """Protocol by benchmark of a metric, of those that state one."""
-    reference = benchmarks_of(measurement, metric, weights)
-    return {bench.benchmark: bench.protocol for bench in reference if bench.protocol}
+    """Protocol by benchmark of a metric, where one is reported."""
+    used = benchmarks_of(measurement, metric, weights)
+    return {bench.benchmark: bench.protocol for bench in used if bench.protocol}
 
 
 def compare(
@@ -101,15 +98,15 @@ def compare(
     The average is compared unpaired, by its two standard errors.
 
     Args:
-        choices: comparisons that this one stands among; `mde` is that of a test at
-            alpha divided by it, and by `sides`.
+        choices: number of comparisons that this is one of; `mde` is that of a test at alpha
+            divided by it, and by `sides`.
         sides: 2 when the test is two-sided, 1 when only "worse?" is asked.
 
     Returns:
-        `current - baseline`: paired when both hold samples, and then None when they have none in
+        `current - baseline`: paired when both have samples, and then None when they have none in
         common, for those are two different benchmarks. Otherwise unpaired, or a point comparison
         when either side has no standard error. None when a side has no value or when the two
-        were asked under different protocols.
+        protocols differ.
     """
     now, then = current.score(metric), baseline.score(metric)
     if now is None or then is None or now.value is None or then.value is None:
@@ -140,10 +137,9 @@ def compare(
 
 
 def _with_error(score: Score) -> Score:
-    """With the error of a proportion, where the source states none and n is known.
+    """With the error of a proportion, where the source reports none and n is known.
 
-    A stated error without any n has unknown degrees of freedom: it is taken as exact, as that of
-    a baseline without n is, and not as if it were estimated from two samples.
+    A reported error without n has unknown degrees of freedom and is taken as exact.
     """
     clusters = score.clusters or _MANY
     return replace(score, standard_error=standard_error_of(score), clusters=clusters)
@@ -176,10 +172,10 @@ def clash(
 
 
 def standard_error_of(score: Score) -> float | None:
-    """The stated standard error, else that of a proportion over n independent samples.
+    """The reported standard error, else that of a proportion over n independent samples.
 
     None without an n, for a composite and any value that is no share, and where samples are known
-    to be clustered: their error is larger, and by how much is not known.
+    to be clustered, whose error is larger by an unknown factor.
     """
     if score.standard_error is not None or score.value is None or score.metric in (METRIC, AVERAGE):
         return score.standard_error
@@ -199,25 +195,23 @@ def significantly_different(
 
 
 def answer(comparison: Comparison | None, p_value: float | None, settings: Settings) -> Answer:
-    """`yes` when told apart; `no` only when a difference would have been found and is not there."""
+    """`yes` for a significant difference; `no` only when one would have been found.
+
+    `no` also needs the observed difference to be within the tolerance.
+    """
     if significantly_different(comparison, p_value, settings.alpha):
         return "yes"
-    return "no" if rules_out(comparison, settings) else "cannot tell"
-
-
-def rules_out(comparison: Comparison | None, settings: Settings) -> bool:
-    """Whether a difference would have been found, and what was observed is within the tolerance."""
     if comparison is None or not could_find(comparison, settings):
-        return False
-    return abs(comparison.difference) <= _tolerance(comparison, settings) + _ROUNDING
+        return "cannot tell"
+    within = abs(comparison.difference) <= _tolerance(comparison, settings) + _ROUNDING
+    return "no" if within else "cannot tell"
 
 
 def could_find(comparison: Comparison, settings: Settings) -> bool:
     """Whether the MDE, tolerance and corrected level included, is at most twice the tolerance.
 
-    The tolerance itself cannot be the bound: an MDE that includes it is always larger. The gate's
-    own bound, 5 pp, is too lax here: a run is stopped for good, and gains between checkpoints are
-    small.
+    The tolerance itself cannot be the bound, as an MDE that includes it is always larger. The
+    gate's own bound, 5 pp, is too large here, as gains between checkpoints are small.
     """
     drop, bound = comparison.mde, _TOLERANCES * _tolerance(comparison, settings)
     return drop is not None and drop <= bound + _ROUNDING
@@ -238,9 +232,9 @@ def direction(metric: str, checkpoints: Sequence[Measurement]) -> int:
     """1 where more of a metric is better, -1 where less is, 0 where that is not known."""
     scores = [score for each in checkpoints if (score := each.score(metric)) is not None]
     directions = {score.higher_is_better for score in scores if score.value is not None}
-    if len(directions) != 1:
-        return 0
-    return {True: 1, False: -1, None: 0}[directions.pop()]
+    if directions == {True}:
+        return 1
+    return -1 if directions == {False} else 0
 
 
 def gain(metric: str, now: Measurement, then: Measurement) -> float:
@@ -250,13 +244,9 @@ def gain(metric: str, now: Measurement, then: Measurement) -> float:
 
 
 def best_by(metric: str, checkpoints: Sequence[Measurement]) -> Measurement:
-    """The checkpoint with the best value, the highest or the lowest; of equal ones the earliest.
-
-    Args:
-        checkpoints: at least one, each with a value of the metric.
-    """
+    """The checkpoint with the best value, the highest or the lowest; of equal ones the earliest."""
     sign = direction(metric, checkpoints) or 1
-    # Composites of equal parts may differ in their last digit: that is no difference.
+    # Composites of equal parts may differ in their last digit, which is no difference.
     return max(checkpoints, key=lambda each: round(sign * value_of(metric, each), 12))
 
 

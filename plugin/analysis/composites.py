@@ -1,6 +1,6 @@
 """Numbers made of several metrics: the composite, and the average over tasks.
 
-Composites are made again from their parts; reported ones that differ from their parts are found.
+Composites are computed again from their parts; reported ones that differ from them are listed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import fsum, sqrt
 
 import numpy as np
 
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC, composite, weighted_mean
 from ..scores.intervals import Interval, normal_interval
 from ..scores.mover import block_diagonal, mover
@@ -28,7 +28,7 @@ _LAST_DIGIT = 1e-9
 def weights_of(
     measurements: Sequence[Measurement], given: Mapping[str, float] | None
 ) -> Mapping[str, float]:
-    """The weights to make every composite with: those given, the first stated, the default."""
+    """The weights of every composite: those given, else the first reported, else the default."""
     if given is not None:
         return dict(given)
     reported = next((each.weights for each in measurements if each.weights), None)
@@ -36,7 +36,7 @@ def weights_of(
 
 
 def with_composite(measurement: Measurement, weights: Mapping[str, float]) -> Measurement:
-    """The measurement with its composite made with the weights; as it is when it already was."""
+    """The measurement with its composite computed with the weights, if it has others."""
     found = measurement.composite
     if found is not None and found.value is not None and dict(measurement.weights) == dict(weights):
         return measurement
@@ -47,14 +47,14 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
     """The weighted mean of a checkpoint's headline metrics.
 
     With every part's samples it is `scores.composite.composite`. Of numbers alone the standard
-    error is an upper bound: how far the metrics of one benchmark share their errors is not
-    known, so they are taken to share them wholly and their weighted errors add; benchmarks have
-    different samples and are independent, so their squares add:
+    error is an upper bound: the correlation between metrics of one benchmark is not known, so it
+    is taken to be 1 and their weighted errors add; benchmarks have different samples and are
+    independent, so their squares add:
 
         SE <= sqrt(sum over benchmarks (sum over its metrics  w SE)^2)
 
-    The interval is made of the parts' in the same way: `scores.mover`, correlations of 1 within a
-    benchmark. It is the method `upper-bound`, and its n the sum over benchmarks.
+    The interval is that of `scores.mover` with correlations of 1 within a benchmark. The method is
+    `upper-bound`, and n the sum over benchmarks.
 
     Returns:
         A score named `score`, its value None with a reason when some parts have a value and
@@ -68,7 +68,7 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
     tables = [bench.table for bench in benches if bench.table is not None]
     known = {name: score.value for name, score in parts.items() if score.value is not None}
     if len(tables) == len(benches) or len(known) < len(names):
-        # Also what says which part is missing: then no table is looked at.
+        # With a part missing, the tables are not used: it only gives the reason.
         return composite(parts, weights, tables)
     value = weighted_mean(known, weights)
     n = sum(max(s.n for s in bench.scores if s.metric in parts) for bench in benches)
@@ -100,10 +100,10 @@ def composite_of(measurement: Measurement, weights: Mapping[str, float]) -> Scor
 def composite_mismatches(
     measurements: Sequence[Measurement], weights: Mapping[str, float]
 ) -> tuple[CompositeMismatch, ...]:
-    """The stated composites that differ from their parts' weighted mean by more than 0.0001.
+    """The reported composites that differ from their parts' weighted mean by more than 0.0001.
 
     That much is rounding: parts given to four decimals move the mean by up to half a unit of the
-    fourth, and the stated composite was rounded itself. A composite without its parts cannot be
+    fourth, and the reported composite was rounded itself. A composite without its parts cannot be
     checked.
 
     Returns:
@@ -128,9 +128,9 @@ _METHOD = "independent-tasks"
 def with_average(checkpoints: Sequence[Measurement]) -> tuple[tuple[Measurement, ...], str]:
     """The checkpoints of a run with the average of their tasks, and why there is none.
 
-    Each task weighs the same and counts with its first metric that is a share of which more is
-    better. Averages over different tasks cannot be compared, so it is only made where every
-    checkpoint has a value in every task. A single task is its own average and gets none.
+    All tasks have equal weight, and each enters with its first metric that is a share of which
+    more is better. Averages over different tasks cannot be compared, so there is one only where
+    every checkpoint has a value in every task. A single task gets none.
 
     Returns:
         The checkpoints, and a sentence where there is no average although there are several
@@ -161,9 +161,6 @@ def average_of(scores: Sequence[Score]) -> Score:
     """The mean of the tasks' scores, shares, with `sqrt(sum of SE^2) / tasks` as standard error.
 
     Tasks have different samples, so their errors are independent.
-
-    Args:
-        scores: one for each task, each with a value.
     """
     values = [score.value or 0.0 for score in scores]
     value = fsum(values) / len(values)

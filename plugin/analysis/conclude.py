@@ -1,4 +1,4 @@
-"""Everything that a set of measured checkpoints allows to conclude, and what it does not."""
+"""Draw every conclusion that a set of measured checkpoints allows, and note what is left open."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .._util.errors import CkptbenchError, nearest
+from ..gate.measurement import Measurement
 from ..gate.verdict import DEFAULT_ALPHA
-from ..results.measurement import Measurement
 from ..scores.composite import METRIC, check_weights
 from .best import best_of
 from .compare import AVERAGE, Settings, benchmarks_of
@@ -19,9 +19,8 @@ from .overfitting import peak_and_last, stopping
 from .runs import at_every_epoch, compare_runs, group_runs
 from .wording import (
     composite_notes,
-    direction_notes,
-    epoch_notes,
     left_out_notes,
+    limit_notes,
     number_notes,
     partial_notes,
     repeated_notes,
@@ -44,16 +43,13 @@ def conclude(
 
     Checkpoints are grouped by run and sequence length. Each metric is a question of its own: no
     correction is made over metrics. Incomplete checkpoints, and those under another protocol,
-    stand in `measurements` but take no part in what is concluded, and a note names them.
+    are in `measurements` but in no conclusion, and a note names them.
 
     Args:
         measurements: in any order; of two with one name in one run the later counts.
-        alpha: chance of telling apart what is equal, in one question about one metric.
-        tolerance: change that matters by metric, in its unit, and by `*` for all other shares and
-            points, as a fraction; the default of the metric's unit where nothing is given.
+        alpha, tolerance, weights: see `Settings`; without weights those of the first checkpoint
+            that has some, else the default ones. Composites with others are computed again.
         seed: of the random sign flips: the same measurements give the same conclusions.
-        weights: of the composite. Without them those of the first checkpoint that states some,
-            or else the default ones. Every composite made with others is made again.
         by: the metric that decides which checkpoint is recommended and whether to stop; without
             it the composite, else the average of several tasks, else the first metric.
 
@@ -68,27 +64,28 @@ def conclude(
     kept, repeated = _once_each(measurements)
     made = [with_composite(each, used) for each in kept]
     groups, no_average = _with_averages(group_runs(made))
-    if by is not None:
-        _check_metric(by, groups)
-    runs: list[RunConclusions] = []
-    left_out: list[tuple[str, Excluded]] = []
-    for name, checkpoints in groups.items():
-        run, out = conclude_run(name, checkpoints, settings, by)
-        runs.append(run)
-        left_out.extend((name, each) for each in out)
+    known = metrics_of([each for checkpoints in groups.values() for each in checkpoints])
+    if by is not None and by not in known:
+        raise CkptbenchError(
+            f"no checkpoint has a metric {by!r} to compare by{nearest(by, known)}",
+            where="--by",
+            remedy=f"Metrics are {', '.join(known)}." if known else "",
+        )
+    concluded = {name: conclude_run(name, each, settings, by) for name, each in groups.items()}
+    runs = [run for run, _ in concluded.values()]
+    left_out = [(name, each) for name, (_, out) in concluded.items() for each in out]
     compared = compare_runs(_comparable(groups), settings)
     wrong = composite_mismatches(made, used)
-    reported = sum(each.printed_composite is not None for each in made)
     notes = (
         *repeated_notes(repeated),
         *left_out_notes(left_out),
         *composite_notes(kept, made, used),
         *number_notes(runs, compared),
         *no_average,
-        *direction_notes(without_direction(made)),
-        *epoch_notes(at_every_epoch(groups)),
+        *limit_notes(without_direction(made), at_every_epoch(groups)),
         *partial_notes(runs),
     )
+    reported = sum(each.printed_composite is not None for each in made)
     texts = sentences(runs, compared, wrong, reported)
     return Conclusions(tuple(runs), compared, wrong, texts, notes)
 
@@ -99,14 +96,7 @@ def conclude_run(
     settings: Settings,
     by: str | None = None,
 ) -> tuple[RunConclusions, tuple[Excluded, ...]]:
-    """Draw the conclusions about one training run.
-
-    Args:
-        checkpoints: the earliest first.
-
-    Returns:
-        The conclusions, and what took no part in them.
-    """
+    """The conclusions on a training run's checkpoints, the earliest first, and those left out."""
     best: list[Best] = []
     peaks: list[PeakAndLast] = []
     noise: list[StepNoise] = []
@@ -128,36 +118,25 @@ def conclude_run(
         peak = next(each for each in peaks if each.metric == decides)
         stop = stopping(decides, curves[decides], peak, settings)
         recommended = stop.best
-    run = RunConclusions(
-        name,
-        tuple(checkpoints),
-        tuple(best),
-        tuple(peaks),
-        stop,
-        decides,
-        recommended,
-        tuple(noise),
-    )
-    return run, tuple(left_out)
+    concluded = tuple(best), tuple(peaks), stop, decides, recommended, tuple(noise)
+    return RunConclusions(name, tuple(checkpoints), *concluded), tuple(left_out)
 
 
 def _deciding(best: Sequence[Best], curves: Mapping[str, object]) -> str:
     """The average of several tasks; else the composite or the first metric, one that can be tested.
 
-    A single task that happens to state its errors must not stand for all of them.
+    A single task that happens to have errors must not represent all of them.
     """
     usable = [each for each in best if each.metric in curves]
     if any(each.metric == AVERAGE for each in usable):
         return AVERAGE
-    testable = [
-        each.metric for each in usable if any(r.p_adjusted is not None for r in each.rivals)
-    ]
-    candidates = testable or [each.metric for each in usable]
+    testable = [each for each in usable if any(r.p_adjusted is not None for r in each.rivals)]
+    candidates = [each.metric for each in testable or usable]
     return METRIC if METRIC in candidates else candidates[0]
 
 
 def _with_averages(groups: Groups) -> tuple[Groups, tuple[str, ...]]:
-    """The runs without a composite with the average of their tasks, and why some have none."""
+    """The runs with the average of their tasks where they have no composite, and why not."""
     found: Groups = {}
     reasons: dict[str, None] = {}
     for name, checkpoints in groups.items():
@@ -172,7 +151,7 @@ def _with_averages(groups: Groups) -> tuple[Groups, tuple[str, ...]]:
 
 
 def _comparable(groups: Groups) -> Groups:
-    """The runs as they are put side by side: with averages only where all are of the same tasks."""
+    """The runs for comparing them: with averages only where all are of the same tasks."""
     tasks = {
         tuple(sorted(bench.benchmark for bench in benchmarks_of(each, AVERAGE, {})))
         for checkpoints in groups.values()
@@ -185,16 +164,6 @@ def _comparable(groups: Groups) -> Groups:
         name: tuple(replace(each, average=None) for each in checkpoints)
         for name, checkpoints in groups.items()
     }
-
-
-def _check_metric(by: str, groups: Groups) -> None:
-    known = metrics_of([each for checkpoints in groups.values() for each in checkpoints])
-    if by not in known:
-        raise CkptbenchError(
-            f"no checkpoint has a metric {by!r} to compare by{nearest(by, known)}",
-            where="--by",
-            remedy=f"Metrics are {', '.join(known)}." if known else "",
-        )
 
 
 def _once_each(

@@ -1,12 +1,12 @@
-"""The shape of what a set of measured checkpoints allows to conclude. `conclude` makes it."""
+"""Conclusions from a set of measured checkpoints, as data. `conclude` makes them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from ..gate.measurement import Measurement
 from ..gate.verdict import Comparison
-from ..results.measurement import Measurement
 
 Answer = Literal["yes", "no", "cannot tell"]
 
@@ -19,7 +19,7 @@ class Rival:
         name: of the checkpoint.
         comparison: this checkpoint minus the best; None when nothing could be compared.
         p_adjusted: two-sided p after Holm's correction over all rivals; None when not tested.
-        distinguishable: whether it is told apart from the best.
+        distinguishable: whether it differs significantly from the best.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Best:
         value: its value, in the metric's unit.
         rivals: every other checkpoint, in the run's order.
         earliest: the earliest checkpoint that is statistically tied with the best, or the best.
-        detail: one sentence a person can act on.
+        detail: one sentence.
     """
 
     metric: str
@@ -51,7 +51,7 @@ class Best:
 
     @property
     def alike(self) -> tuple[str, ...]:
-        """The checkpoints that are not told apart from the best, which is not among them."""
+        """The other checkpoints that do not differ significantly from the best."""
         return tuple(rival.name for rival in self.rivals if not rival.distinguishable)
 
 
@@ -126,7 +126,7 @@ class StepNoise:
 
 @dataclass(frozen=True, slots=True)
 class RunConclusions:
-    """What is concluded of one training run.
+    """The conclusions on one training run.
 
     Attributes:
         run: its name; empty where it is not known.
@@ -134,11 +134,11 @@ class RunConclusions:
         best: one for each metric, the composite last.
         peaks: likewise, of metrics that two checkpoints or more have.
         stopping: by `by`; None for a single checkpoint.
-        by: the metric that decides: the one that was asked for; else the composite, the average
-            of the tasks or the first metric, the first of these that can be tested; empty where
-            nothing was measured.
-        recommended: name of the best checkpoint by `by`, the one that every report recommends;
-            empty for a single checkpoint.
+        by: the metric that decides: the requested one; else the composite, the average of the
+            tasks or the first metric, the first of these that can be tested; empty where nothing
+            was measured.
+        recommended: name of the best checkpoint by `by`, which every report recommends; empty for
+            a single checkpoint.
         noise: of each metric, in the order of `best`.
     """
 
@@ -154,7 +154,7 @@ class RunConclusions:
 
 @dataclass(frozen=True, slots=True)
 class RunsCompared:
-    """Two runs side by side in one metric, such as two sequence lengths.
+    """Two runs compared in one metric, such as two sequence lengths.
 
     Attributes:
         metric: name of the metric.
@@ -164,7 +164,7 @@ class RunsCompared:
         left_checkpoint: of the left run.
         right_checkpoint: of the right run.
         comparison: left minus right; None when nothing can be compared.
-        differ: whether they are told apart; `no` when a difference would have been found and is
+        differ: `yes` for a significant difference, `no` when one would have been found and is
             not there.
         detail: one sentence.
         p_adjusted: two-sided p, corrected for the choices made; None when not tested.
@@ -184,13 +184,13 @@ class RunsCompared:
 
 @dataclass(frozen=True, slots=True)
 class CompositeMismatch:
-    """A composite that a source states and that its own parts do not give.
+    """A reported composite that differs from the weighted mean of its own parts.
 
     Attributes:
         run: name of the training run.
         name: of the checkpoint.
-        printed: what the source states.
-        computed: what its parts give with the weights.
+        printed: the reported value.
+        computed: the weighted mean of its parts.
     """
 
     run: str
@@ -201,14 +201,14 @@ class CompositeMismatch:
 
 @dataclass(frozen=True, slots=True)
 class Conclusions:
-    """Everything concluded of a set of measured checkpoints.
+    """All conclusions from a set of measured checkpoints.
 
     Attributes:
         runs: one for each training run, in the order given.
         compared: pairs of runs, at equal epochs and best against best.
-        mismatches: stated composites that are wrong.
-        sentences: the verdict first: what a reader should take away, most important first.
-        notes: what could not be said, and why.
+        mismatches: reported composites that are wrong.
+        sentences: the conclusions as text, most important first.
+        notes: what could not be concluded, and why.
     """
 
     runs: tuple[RunConclusions, ...]

@@ -1,20 +1,21 @@
-"""The order of a run's checkpoints, and which of them count in what is concluded of a metric."""
+"""The order of a run's checkpoints, and which of them the conclusions on a metric include."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .._util.names import natural_key
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from ..scores.composite import METRIC
+from ..scores.score import Score
 from .compare import AVERAGE, benchmarks_of, protocols_of
 
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """A checkpoint that takes no part in what is concluded of a metric.
+    """A checkpoint that is left out of the conclusions on a metric.
 
     Attributes:
         name: of the checkpoint.
@@ -27,19 +28,19 @@ class Excluded:
     reason: str
 
 
+def _scored(checkpoints: Sequence[Measurement]) -> Iterator[Score]:
+    """The headline scores with a value, without composites and averages."""
+    benches = (bench for each in checkpoints for bench in each.primary_benchmarks())
+    return (score for bench in benches for score in bench.scores if score.value is not None)
+
+
 def metrics_of(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
     """The headline metrics that any checkpoint has a value of; the composite or average last.
 
     Only those of a known direction: of others no value is better than another.
     """
-    names = {
-        score.metric: None
-        for each in checkpoints
-        for bench in each.primary_benchmarks()
-        for score in bench.scores
-        if score.value is not None and score.higher_is_better is not None
-    }
-    names.pop(METRIC, None)
+    known = [s.metric for s in _scored(checkpoints) if s.higher_is_better is not None]
+    names = dict.fromkeys(name for name in known if name != METRIC)
     if any(each.composite is not None and each.composite.value is not None for each in checkpoints):
         names[METRIC] = None
     if any(each.average is not None for each in checkpoints):
@@ -49,50 +50,36 @@ def metrics_of(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
 
 def without_direction(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
     """The headline metrics with a value of which it is not known whether more is better."""
-    return tuple(
-        dict.fromkeys(
-            score.metric
-            for each in checkpoints
-            for bench in each.primary_benchmarks()
-            for score in bench.scores
-            if score.value is not None and score.higher_is_better is None
-        )
-    )
+    scores = _scored(checkpoints)
+    return tuple(dict.fromkeys(s.metric for s in scores if s.higher_is_better is None))
 
 
 def eligible(
     metric: str, checkpoints: Sequence[Measurement], weights: Mapping[str, float]
 ) -> tuple[tuple[Measurement, ...], tuple[Excluded, ...]]:
-    """Divide the checkpoints of a run: those that can be put side by side, and the others.
+    """Divide the checkpoints of a run into those that can be compared and the others.
 
     Left out are checkpoints without a value, with incomplete samples, and under another protocol
-    than most. A source that states no protocol is taken at its word that it is the same.
+    than most. Where a source reports no protocol, it is assumed to be the same.
 
     Returns:
-        Those taking part, in the order given, and those left out.
+        Those that can be compared, in the order given, and those left out.
     """
-    reasons = {place: _unusable(metric, each, weights) for place, each in enumerate(checkpoints)}
-    usual: dict[str, str] = {}
-    counted: dict[str, Counter[str]] = {}
-    for place, each in enumerate(checkpoints):
-        if not reasons[place]:
-            for benchmark, protocol in protocols_of(each, metric, weights).items():
-                counted.setdefault(benchmark, Counter())[protocol] += 1
-    for benchmark, protocols in counted.items():
-        usual[benchmark] = protocols.most_common(1)[0][0]
-    for place, each in enumerate(checkpoints):
-        if reasons[place]:
-            continue
-        for benchmark, protocol in protocols_of(each, metric, weights).items():
-            if protocol != usual[benchmark]:
-                reasons[place] = f"its protocol is {protocol}, the others' {usual[benchmark]}"
-    kept = tuple(each for place, each in enumerate(checkpoints) if not reasons[place])
-    out = (
-        Excluded(each.name, metric, reasons[place])
-        for place, each in enumerate(checkpoints)
-        if reasons[place]
-    )
-    return kept, tuple(out)
+    reasons = [_unusable(metric, each, weights) for each in checkpoints]
+    protocols = [protocols_of(each, metric, weights) for each in checkpoints]
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for used in (used for reason, used in zip(reasons, protocols, strict=True) if not reason):
+        for benchmark, protocol in used.items():
+            counted[benchmark][protocol] += 1
+    usual = {benchmark: counter.most_common(1)[0][0] for benchmark, counter in counted.items()}
+    for index, used in enumerate(protocols):
+        other = [name for name, protocol in used.items() if protocol != usual.get(name)]
+        if other and not reasons[index]:
+            mine, theirs = used[other[-1]], usual[other[-1]]
+            reasons[index] = f"its protocol is {mine}, the others' {theirs}"
+    pairs = list(zip(checkpoints, reasons, strict=True))
+    kept = tuple(each for each, reason in pairs if not reason)
+    return kept, tuple(Excluded(each.name, metric, reason) for each, reason in pairs if reason)
 
 
 def _unusable(metric: str, measurement: Measurement, weights: Mapping[str, float]) -> str:
@@ -105,15 +92,15 @@ def _unusable(metric: str, measurement: Measurement, weights: Mapping[str, float
     return "" if score.value is not None else score.reason or "it has no value"
 
 
-# Epochs that trainers write as 2.9987 and 3.0 are the same place on a curve.
+# Epochs that trainers write as 2.9987 and 3.0 are the same point of a curve.
 _EPOCH_DIGITS = 2
 
 
 def in_order(checkpoints: Iterable[Measurement]) -> tuple[Measurement, ...]:
     """The checkpoints, the earliest first: by step, else by epoch, else by name.
 
-    Steps and epochs only order a run when every checkpoint of it states one; those with the same
-    one follow each other by name.
+    Steps and epochs order a run only where every checkpoint has one; equal ones are ordered by
+    name.
     """
     ordered = tuple(checkpoints)
     if all(each.step is not None for each in ordered):
@@ -124,7 +111,7 @@ def in_order(checkpoints: Iterable[Measurement]) -> tuple[Measurement, ...]:
 
 
 def epoch_key(measurement: Measurement) -> float | None:
-    """The epoch, rounded to hundredths: equal keys are the same place on a curve."""
+    """The epoch, rounded to hundredths: equal keys are the same point of a curve."""
     return None if measurement.epoch is None else round(measurement.epoch, _EPOCH_DIGITS)
 
 

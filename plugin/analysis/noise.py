@@ -1,8 +1,7 @@
-"""How noisy a metric is from checkpoint to checkpoint, beside its sampling error.
+"""The noise of a metric from checkpoint to checkpoint, besides its sampling error.
 
-Every step of training moves a score a little, up or down, beside the trend. A metric whose range
-over a run is no larger than that noise cannot order the run's checkpoints, however many samples
-it has.
+Every training step moves a score slightly up or down around its trend. A metric whose range over a
+run is no larger than that noise cannot rank the run's checkpoints, however many samples it has.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import fsum, sqrt
 
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from .compare import standard_error_of, value_of
 from .conclusions import StepNoise
 
-# Two second differences at least: one alone is a draw with a single degree of freedom.
+# At least two second differences: a single one has one degree of freedom.
 FEWEST = 4
 
 
@@ -23,10 +22,7 @@ def step_noise_of(metric: str, checkpoints: Sequence[Measurement]) -> StepNoise:
     """The noise of a metric over a run's checkpoints.
 
     The signal-to-noise ratio follows Heineman et al. 2025, arXiv 2508.13144: the range of a
-    benchmark's values over the noise between checkpoints.
-
-    Args:
-        checkpoints: the earliest first, at least one, each with a value of the metric.
+    benchmark's values over the noise between checkpoints, which are given in training order.
     """
     values = [value_of(metric, each) for each in checkpoints]
     scores = [score for each in checkpoints if (score := each.score(metric)) is not None]
@@ -40,7 +36,7 @@ def step_noise_of(metric: str, checkpoints: Sequence[Measurement]) -> StepNoise:
     if count < FEWEST:
         reason = f"{count} checkpoints, {FEWEST} are needed"
         return StepNoise(metric, unit, count, None, sampling, span, None, reason)
-    step = step_noise(_places(checkpoints), values)
+    step = step_noise(_positions(checkpoints), values)
     if step <= 1e-12:
         return StepNoise(metric, unit, count, 0.0, sampling, span, None, "no step-to-step noise")
     return StepNoise(metric, unit, count, step, sampling, span, span / step)
@@ -63,12 +59,12 @@ def step_noise(positions: Sequence[float], values: Sequence[float]) -> float:
         In the unit of the values.
 
     Raises:
-        ValueError: fewer than three values, or places that do not rise.
+        ValueError: fewer than three values, or positions that do not increase.
     """
     if len(values) < 3 or len(values) != len(positions):
-        raise ValueError("three values and their places are needed")
+        raise ValueError("three values and their positions are needed")
     if any(later <= earlier for earlier, later in pairwise(positions)):
-        raise ValueError("places must rise")
+        raise ValueError("positions must increase")
     total = 0.0
     for i in range(1, len(values) - 1):
         a = (positions[i + 1] - positions[i]) / (positions[i + 1] - positions[i - 1])
@@ -78,8 +74,8 @@ def step_noise(positions: Sequence[float], values: Sequence[float]) -> float:
     return sqrt(total / (len(values) - 2))
 
 
-def _places(checkpoints: Sequence[Measurement]) -> list[float]:
-    """Steps, else epochs, where each checkpoint has one of its own; else places in the run."""
+def _positions(checkpoints: Sequence[Measurement]) -> list[float]:
+    """Steps, else epochs, where each checkpoint has a different one; else indices in the run."""
     for known in ([each.step for each in checkpoints], [each.epoch for each in checkpoints]):
         positions = [float(position) for position in known if position is not None]
         rising = all(x < y for x, y in pairwise(positions))

@@ -1,19 +1,19 @@
-"""The peak of a run: has the score got worse since, is that overfitting, and can training stop?"""
+"""The peak of a run: whether the score fell since, whether that is overfitting, when to stop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from .._util.text import probability
+from ..gate.measurement import Measurement
 from ..gate.units import points, size
-from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, compare, corrected, could_find, gain
 from .conclusions import Answer, PeakAndLast, Stopping
 from .wording import difference, evidence, figures, named, sensitivity, superlative, worsened
 
-# The fact that holds the training loss at a checkpoint's step.
+# The fact with the training loss at a checkpoint's step.
 TRAINING_LOSS = "train_loss"
-# At least so much of the loss at the peak must the training loss have fallen: less is noise.
+# The training loss has fallen when it fell by at least this share of its value at the peak.
 _FALL = 0.01
 
 
@@ -22,11 +22,11 @@ def peak_and_last(
 ) -> PeakAndLast:
     """Test whether the last checkpoint is worse than the best one.
 
-    The peak is the best of k values, so without any true change it lies above the last by luck
-    alone, and a plain test finds a fall far too often. The choice made k - 1 comparisons, each
-    earlier checkpoint with the last, and kept the largest. So its two-sided p is multiplied by
-    k - 1 (Bonferroni's correction): the chance of finding a fall in a run that has not changed
-    is at most alpha, whatever the checkpoints share.
+    The peak is the best of k values, so without any true change it lies above the last by chance,
+    and an uncorrected test finds a fall far too often. Selecting it amounts to k - 1 comparisons,
+    each earlier checkpoint with the last, of which the largest is kept. So its two-sided p is
+    multiplied by k - 1 (Bonferroni's correction): the probability of finding a fall in a run that
+    has not changed is at most alpha, whatever the dependence between checkpoints.
 
     `yes` needs that corrected p to be at most alpha and the 95% interval of the fall, which is
     that of a single comparison, to exclude zero. `no` needs a comparison that could have found a
@@ -63,8 +63,8 @@ def peak_and_last(
         )
         detail += "not tested, no standard error"
     elif fell == "no":
-        detail = f"{metric} has held since {where}: {difference(fall)} at the last, {named(last)}"
-        detail += seen
+        detail = f"{metric} has not worsened since {where}: "
+        detail += f"{difference(fall)} at the last, {named(last)}{seen}"
     else:
         detail = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
         detail += f"{figures(fall, p)}{seen}"
@@ -72,17 +72,15 @@ def peak_and_last(
     return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfits, p)
 
 
-def training_loss(measurement: Measurement) -> float | None:
-    """The training loss that the source states of a checkpoint's step."""
+def _training_loss(measurement: Measurement) -> float | None:
+    """The training loss that the source reports at a checkpoint's step."""
     value = measurement.facts.get(TRAINING_LOSS)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+    return float(value) if isinstance(value, int | float) and type(value) is not bool else None
 
 
 def _overfitting(peak: Measurement, last: Measurement) -> tuple[Answer, str]:
-    """Of a score that fell: whether the training loss went on falling, and a clause on it."""
-    then, now = training_loss(peak), training_loss(last)
+    """For a score that fell: whether the training loss kept falling, and a clause on it."""
+    then, now = _training_loss(peak), _training_loss(last)
     if then is None or now is None:
         return "cannot tell", ""
     route = f"{then:.4g} to {now:.4g}"
@@ -98,7 +96,7 @@ PATIENCE = 3
 def stopping(
     metric: str, checkpoints: Sequence[Measurement], peak: PeakAndLast, settings: Settings
 ) -> Stopping:
-    """Judge whether more training is worth it, by one metric. The first rule that fits:
+    """Decide whether training can stop, by one metric. The first rule that applies:
 
     1. `yes`: the run has got worse since its peak, see `peak_and_last`.
     2. `no`: the best of the last three checkpoints is better than the best before them. One-sided
@@ -110,8 +108,7 @@ def stopping(
     The checkpoint to keep is the best one by the metric, whatever the rule says.
 
     Args:
-        checkpoints: the earliest first, two or more, each with a value of the metric.
-        peak: what `peak_and_last` says of them.
+        checkpoints: as in `peak_and_last`, whose result is `peak`.
     """
     best = best_by(metric, checkpoints)
     so_far = f"recommended so far: {named(best)}, {superlative(metric, checkpoints)} {metric}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from .._util.holm import holm
+from ..gate.measurement import Measurement
 from ..gate.units import size
 from ..gate.verdict import Comparison
-from ..results.measurement import Measurement
 from .compare import Settings, answer, best_by, clash, compare, corrected
 from .conclusions import EACH_BEST, RunsCompared
 from .eligibility import eligible, epoch_key, in_order, metrics_of
@@ -42,15 +42,15 @@ def group_runs(measurements: Sequence[Measurement]) -> dict[str, tuple[Measureme
 
 
 def compare_runs(runs: Runs, settings: Settings) -> tuple[RunsCompared, ...]:
-    """Put each pair of runs side by side in each metric that both have.
+    """Compare each pair of runs in each metric that both have.
 
     - At equal epochs (equal steps where epochs are not known): Holm's correction over the epochs
       of the pair. With very many comparisons, only the last epoch that both have.
-    - Each one's best against the other's: the one ahead was chosen among the checkpoints of its
+    - Each one's best against the other's: the better one was selected among the checkpoints of its
       run, so the p is multiplied by their number; then Holm's correction over the pairs of runs.
-      The chance of telling apart any two runs whose best are equally good stays at most alpha.
+      The probability of a false difference between any two runs stays at most alpha.
 
-    Tests are two-sided and paired by sample where both hold samples.
+    Tests are two-sided and paired by sample where both have samples.
     """
     compared: list[RunsCompared] = []
     metrics = metrics_of([each for used in runs.values() for each in used])
@@ -72,7 +72,7 @@ def at_every_epoch(runs: Runs) -> bool:
     """Whether `compare_runs` looks at every epoch that two runs have in common."""
     common = 0
     for pair in combinations(runs.values(), 2):
-        left, right = _places(*pair)
+        left, right = _positions(*pair)
         common += len(left.keys() & right.keys())
     metrics = metrics_of([each for used in runs.values() for each in used])
     return common * len(metrics) <= MOST_AT_EPOCHS
@@ -100,7 +100,7 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
     """Nothing for two single checkpoints: the best against the best says the same."""
     if len(pair.ours) == len(pair.theirs) == 1:
         return
-    ours, theirs = _places(pair.ours, pair.theirs)
+    ours, theirs = _positions(pair.ours, pair.theirs)
     common = [key for key in ours if key in theirs]
     chosen = common if every else common[-1:]
     found = [
@@ -150,40 +150,36 @@ def _decided(
         detail = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
         return replace(row, detail=detail)
     differ = answer(comparison, row.p_adjusted, settings)
-    at = f"{row.at}, {which}"
-    seen = sensitivity(row.metric, comparison, ours, theirs)
+    at = f"{row.metric}, {row.at}, {which}"
     if differ == "yes":
         ahead = comparison.improvement > 0
         first, second = (row.left, row.right) if ahead else (row.right, row.left)
         by = size(comparison.difference, comparison.unit)
-        detail = f"{first} beats {second} by {by} in {row.metric}, {at} "
-        detail += f"({evidence(comparison, row.p_adjusted)})"
-    elif comparison.p_value is None:
-        detail = f"{row.left} and {row.right} are not tested in {row.metric}, {at}: "
-        detail += figures(comparison, row.p_adjusted)
-    elif differ == "no":
-        detail = f"{row.left} and {row.right} hardly differ in {row.metric}, {at}: "
-        detail += f"{figures(comparison, row.p_adjusted)}{seen}"
-    else:
-        detail = f"{row.left} and {row.right} are statistically tied in {row.metric}, {at}: "
-        detail += f"{figures(comparison, row.p_adjusted)}{seen}"
+        detail = f"{first} beats {second} by {by} in {at} "
+        return replace(
+            row, differ=differ, detail=f"{detail}({evidence(comparison, row.p_adjusted)})"
+        )
+    verb = "hardly differ" if differ == "no" else "are statistically tied"
+    verb = verb if comparison.p_value is not None else "are not tested"
+    shown = figures(comparison, row.p_adjusted)
+    shown += sensitivity(row.metric, comparison, ours, theirs)
+    detail = f"{row.left} and {row.right} {verb} in {at}: {shown}"
     return replace(row, differ=differ, detail=detail)
 
 
-def _places(
+def _positions(
     ours: Sequence[Measurement], theirs: Sequence[Measurement]
 ) -> tuple[dict[str, Measurement], dict[str, Measurement]]:
-    """Checkpoints by place, `epoch 3` or else `step 400`; of several at one place the last."""
+    """Checkpoints by `epoch 3` or else `step 400`; of several with the same one the last."""
     everyone = [*ours, *theirs]
-    if all(each.epoch is not None for each in everyone):
-        return _by_epoch(ours), _by_epoch(theirs)
-    if all(each.step is not None for each in everyone):
-        return (
-            {f"step {each.step}": each for each in ours},
-            {f"step {each.step}": each for each in theirs},
-        )
-    return {}, {}
+    epochs = all(each.epoch is not None for each in everyone)
+    if not epochs and any(each.step is None for each in everyone):
+        return {}, {}
 
+    def by_position(checkpoints: Sequence[Measurement]) -> dict[str, Measurement]:
+        return {
+            f"epoch {epoch_key(each):g}" if epochs else f"step {each.step}": each
+            for each in checkpoints
+        }
 
-def _by_epoch(checkpoints: Sequence[Measurement]) -> dict[str, Measurement]:
-    return {f"epoch {epoch_key(each):g}": each for each in checkpoints}
+    return by_position(ours), by_position(theirs)

@@ -1,4 +1,4 @@
-"""Two measured checkpoints, benchmark by benchmark: what got better and what got worse."""
+"""Compare two checkpoints benchmark by benchmark, with a verdict on every common metric."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from .._util.errors import CkptbenchError
+from .._util.text import listed
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
 from ..gate.evaluate import Matched, evaluate_matched
 from ..gate.matching import Pair, match
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.scope import Scope
 from ..gate.verdict import Candidate, Rules, Verdict, decide
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
 from ..scores.score import SampleValues
 from .compare import Settings, compare, standard_error_of
@@ -25,7 +26,7 @@ class Task:
 
     Attributes:
         benchmark: name, such as `real`, or lm-eval's name of a task.
-        protocol: name; empty where neither side states one.
+        protocol: name; empty where neither side reports one.
         gated: whether its verdicts decide the exit status.
         verdicts: one for each metric that both sides have.
         notes: how they were compared, where that is not the best there is.
@@ -92,10 +93,6 @@ class SideBySide:
         judged = (v for task in self.tasks if task.gated for v in task.verdicts if v.gated)
         return (*judged, *self.missing)
 
-    def having(self, *wanted: str) -> tuple[Verdict, ...]:
-        """The verdicts with one of these words."""
-        return tuple(v for task in self.tasks for v in task.verdicts if v.word in wanted)
-
 
 @dataclass(frozen=True, slots=True)
 class _Aligned:
@@ -126,11 +123,7 @@ def side_by_side(
     scope: Scope | None = None,
     seed: int = 0,
 ) -> SideBySide:
-    """Compare everything that two checkpoints have in common, as a session compares.
-
-    Args:
-        rules: what verdicts are made with.
-        scope: tolerances, settings that may differ, and what is left out on purpose.
+    """Compare everything that two checkpoints have in common, as a session does.
 
     Raises:
         CkptbenchError: nothing is in common.
@@ -139,8 +132,8 @@ def side_by_side(
     common = _common(before, after)
     if not common:
         raise CkptbenchError(
-            f"nothing to compare: {_name(before)} has {_listed(before)}; "
-            f"{_name(after)} has {_listed(after)}",
+            f"nothing to compare: {_name(before)} has {listed(_metrics(before), 5) or 'no score'}; "
+            f"{_name(after)} has {listed(_metrics(after), 5) or 'no score'}",
             remedy="Give two results that share a metric.",
         )
     pairs = tuple(replace(each.pair, index=index) for index, each in enumerate(common))
@@ -203,7 +196,7 @@ def _aligned(before: BenchmarkMeasurement, pair: Pair) -> _Aligned:
     )
     notes = []
     if bool(reference.protocol) != bool(bench.protocol):
-        notes.append("one side states no protocol: whether both were asked alike is not known")
+        notes.append("one side reports no protocol: whether both used the same is not known")
     if why := _why_unpaired(before.table, bench.table):
         notes.append(f"unpaired: {why}")
         scores = tuple(replace(s, standard_error=standard_error_of(s)) for s in bench.scores)
@@ -226,9 +219,9 @@ def _lacking(common: Sequence[_Aligned], before: Measurement) -> Iterator[Baseli
 
 def _why_unpaired(before: SampleValues | None, after: SampleValues | None) -> str:
     if before is None and after is None:
-        return "both sides hold numbers only"
+        return "both sides have numbers only"
     if before is None or after is None:
-        return "one side holds numbers only"
+        return "one side has numbers only"
     if set(before.samples).isdisjoint(after.samples):
         return "the two sides have no sample in common"
     return ""
@@ -252,15 +245,14 @@ def _not_compared(before: Measurement, after: Measurement) -> Iterator[str]:
         for side in (before, after)
     ]
     if names := sorted(unknown[0] & unknown[1]):
-        rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
         yield (
-            "not compared, since it is not known whether more is better, or values are no shares: "
-            f"{', '.join(names[:5])}{rest}"
+            "not compared, as it is not known whether more is better, or values are not shares: "
+            f"{listed(names, 5)}"
         )
 
 
 def _unknown_n(verdict: Verdict) -> Verdict:
-    """Without the n that a source did not state, which is kept as 0."""
+    """Without the n that a source did not report, which is kept as 0."""
     figures = verdict.comparison
     if figures is None or figures.n:
         return verdict
@@ -284,12 +276,9 @@ def _composite(
 
 def _average(tasks: Sequence[Task]) -> Average | None:
     first = [task.verdicts[0].comparison for task in tasks if task.gated and task.verdicts]
-    # A mean of shares and of perplexities would be a number of nothing.
-    compared = [
-        each
-        for each in first
-        if each is not None and each.unit == "share" and each.higher_is_better
-    ]
+    # A mean of shares and of perplexities would be meaningless.
+    shares = (each for each in first if each is not None and each.unit == "share")
+    compared = [each for each in shares if each.higher_is_better]
     if len(compared) < 2:
         return None
     n = len(compared)
@@ -312,12 +301,6 @@ def _metrics(measurement: Measurement) -> tuple[str, ...]:
     benches = measurement.primary_benchmarks()
     compared = (s for b in benches for s in b.scores if s.higher_is_better is not None)
     return tuple(dict.fromkeys(score.metric for score in compared))
-
-
-def _listed(measurement: Measurement) -> str:
-    names = _metrics(measurement)
-    rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return (", ".join(names[:5]) or "no score") + rest
 
 
 def _name(measurement: Measurement) -> str:

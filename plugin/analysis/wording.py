@@ -1,13 +1,13 @@
-"""Conclusions as sentences and notes: the same words for the same thing."""
+"""Conclusions as sentences and notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .._util.text import count, counted, listed, probability
+from .._util.text import count, counted, formula, listed, p_value, probability
+from ..gate.measurement import Measurement
 from ..gate.units import points, points_interval, size
 from ..gate.verdict import Comparison
-from ..results.measurement import Measurement
 from ..scores.composite import METRIC
 from .compare import AVERAGE, direction
 from .composites import BOUND, ROUNDING
@@ -24,47 +24,37 @@ def sentences(
     wrong: Sequence[CompositeMismatch],
     reported: int,
 ) -> tuple[str, ...]:
-    """Every claim that the numbers make at first sight, and whether the samples support it.
+    """Every claim that the numbers suggest, and whether the samples support it.
 
     For each run whether to stop and which checkpoint to keep; then its best and its fall since
-    the peak, by the composite and by the first metric; then one run against another; then stated
-    composites that are wrong. The other metrics' sentences stand in their own `detail`.
-
-    Args:
-        reported: how many composites the sources state.
+    the peak, by the composite and by the first metric; then one run against another; then reported
+    composites that are wrong, of how many `reported`. The sentences on other metrics are in their
+    own `detail`.
     """
     return (
-        *_decisions(runs),
+        *(_in_run(run.run, run.stopping.detail) for run in runs if run.stopping),
         *_curves(runs),
         *_run_pairs(runs, compared),
         *_composites(wrong, reported),
     )
 
 
-def _decisions(runs: Sequence[RunConclusions]) -> Iterator[str]:
-    for run in runs:
-        if run.stopping is None:
-            continue
-        yield _of(run, run.stopping.detail)
-
-
 def _curves(runs: Sequence[RunConclusions]) -> Iterator[str]:
     for run in runs:
         for metric in _headline(run):
-            yield from (_of(run, each.detail) for each in run.best if each.metric == metric)
-            # A run that is still at its best, and one to stop for its fall, have been said so.
-            stop = run.stopping
-            yield from (
-                _of(run, each.detail)
+            details = [each.detail for each in run.best if each.metric == metric]
+            # The sentence on stopping may have said so already.
+            stop = run.stopping.detail if run.stopping else ""
+            details += [
+                each.detail
                 for each in run.peaks
-                if each.metric == metric
-                and each.comparison is not None
-                and not (stop and each.detail in stop.detail)
-            )
+                if each.metric == metric and each.comparison is not None and each.detail not in stop
+            ]
+            yield from (_in_run(run.run, detail) for detail in details)
 
 
 def _run_pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
-    """One training run's sequence lengths, and runs that are told apart; the rest are counted."""
+    """Sequence lengths of one training run, and runs that differ; the other pairs are counted."""
     family = {run.run: _family(run.measurements[0]) for run in runs}
     headline = {run.run: set(_headline(run)) for run in runs}
     bests = [
@@ -90,8 +80,8 @@ def _run_pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared])
 def _composites(wrong: Sequence[CompositeMismatch], reported: int) -> Iterator[str]:
     if wrong:
         yield (
-            f"{count(len(wrong))} of {count(reported)} stated composites differ from what their "
-            f"own parts give by more than rounding ({ROUNDING:g})"
+            f"{count(len(wrong))} of {count(reported)} reported composites differ from the "
+            f"weighted mean of their parts by more than rounding ({ROUNDING:g})"
         )
 
 
@@ -107,10 +97,6 @@ def _headline(run: RunConclusions) -> tuple[str, ...]:
     few = len(metrics) <= _FEW_METRICS
     others = [*(m for m in metrics if m == METRIC), *metrics[:1]] if few else []
     return tuple(dict.fromkeys([*([run.by] if run.by else []), *others]))
-
-
-def _of(run: RunConclusions, detail: str) -> str:
-    return f"{run.run}: {detail}" if run.run else detail
 
 
 def named(measurement: Measurement) -> str:
@@ -142,7 +128,7 @@ def evidence(comparison: Comparison, p_corrected: float | None) -> str:
         return ", ".join(filter(None, [interval, "not tested: no standard error"]))
     parts = [interval, probability(comparison.p_value)]
     if p_corrected is not None and p_corrected != comparison.p_value:
-        parts.append(f"{probability(p_corrected).removeprefix('p ').removeprefix('= ')} corrected")
+        parts.append(f"{p_value(p_corrected)} corrected")
     return ", ".join(filter(None, parts))
 
 
@@ -171,10 +157,9 @@ def sensitivity(metric: str, comparison: Comparison | None, *sides: Measurement)
     if comparison is None or comparison.p_value is None:
         return ""
     n = samples(metric, comparison, *sides)
-    at = f" at {n}" if n else ""
-    if comparison.mde is None:
-        return f"; MDE: no possible change would be found{at}"
-    return f"; MDE {size(comparison.mde, comparison.unit)}{at}"
+    known = comparison.mde is not None
+    mde = f" {size(comparison.mde, comparison.unit)}" if known else ": no change would be found"
+    return f"; MDE{mde}" + (f" at {n}" if n else "")
 
 
 def _interval(comparison: Comparison) -> str:
@@ -194,11 +179,7 @@ def repeated_notes(repeated: Sequence[Measurement]) -> Iterator[str]:
 
 
 def left_out_notes(left_out: Iterable[tuple[str, Excluded]]) -> Iterator[str]:
-    """Checkpoints that took no part in a conclusion, one note for each reason.
-
-    Args:
-        left_out: each with the name of its run.
-    """
+    """Checkpoints that were left out, each with its run's name: one note for each reason."""
     metrics: dict[tuple[str, str, str], list[str]] = {}
     for run, each in left_out:
         metrics.setdefault((run, each.name, each.reason), []).append(each.metric)
@@ -213,7 +194,7 @@ def left_out_notes(left_out: Iterable[tuple[str, Excluded]]) -> Iterator[str]:
 def composite_notes(
     given: Sequence[Measurement], made: Sequence[Measurement], weights: Mapping[str, float]
 ) -> Iterator[str]:
-    """How the composites came about, where that limits what they say."""
+    """How the composites were computed, where that limits the conclusions from them."""
     again = sum(
         old.composite is not None
         and old.composite.value is not None
@@ -221,47 +202,43 @@ def composite_notes(
         for old, new in zip(given, made, strict=True)
     )
     if again:
-        formula = " + ".join(f"{weight:g} x {name}" for name, weight in weights.items() if weight)
-        yield f"{count(again)} composites were made with other weights, and again with {formula}"
+        used = formula({name: weight for name, weight in weights.items() if weight})
+        yield f"{count(again)} composites had other weights and were computed again with {used}"
     scores = [each.composite for each in made if each.composite is not None]
     if any(score.method == BOUND for score in scores):
         yield (
             "the standard error of a composite of numbers is an upper bound: metrics of one "
-            "benchmark share its samples, and how far is not known without them"
+            "benchmark share its samples, and their correlation is not known without them"
         )
     if scores and all(score.value is None for score in scores):
         yield f"there is no composite: {listed(dict.fromkeys(score.reason for score in scores))}"
 
 
 def number_notes(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]) -> Iterator[str]:
-    """Comparisons that are less sharp than the samples would make them, or not tested at all."""
-    kinds = {comparison.kind for comparison in _comparisons(runs, compared)}
+    """Comparisons with less power than the samples would give, or without a test."""
+    found = [r.comparison for run in runs for best in run.best for r in best.rivals]
+    found += [row.comparison for row in compared]
+    kinds = {comparison.kind for comparison in found if comparison is not None}
     if "unpaired" in kinds:
         yield (
-            "comparisons are unpaired where a source holds numbers only: checkpoints asked the "
-            "same samples are told apart by smaller differences when the samples are kept"
+            "comparisons are unpaired where a source has numbers only: with the samples, smaller "
+            "differences between checkpoints would be significant"
         )
     if "point" in kinds:
-        yield "differences are not tested where a source states no n and no standard error"
+        yield "differences are not tested where a source reports no n and no standard error"
 
 
-def epoch_notes(every_epoch: bool) -> Iterator[str]:
-    """That curves were not compared all along."""
+def limit_notes(unknown: Sequence[str], every_epoch: bool) -> Iterator[str]:
+    """Metrics of unknown direction, which are not compared, and runs not compared at all epochs."""
+    if unknown:
+        shown = listed(unknown, _NAMES_SHOWN)
+        yield f"not compared, as it is not known whether more is better: {shown}"
     if not every_epoch:
-        yield "so many runs are compared at the last epoch that both have only, and by their best"
-
-
-def direction_notes(metrics: Sequence[str]) -> Iterator[str]:
-    """Metrics that took no part because no value of theirs is known to be better."""
-    if metrics:
-        yield (
-            f"shown and not compared, whether more is better is not known: "
-            f"{listed(metrics, _NAMES_SHOWN)}"
-        )
+        yield "with so many runs, only their last common epoch and their best are compared"
 
 
 def partial_notes(runs: Sequence[RunConclusions]) -> Iterator[str]:
-    """Checkpoints of one run that were not asked the same samples, one note for several metrics."""
+    """Checkpoints of one run without the same samples, one note for several metrics."""
     metrics: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for best in run.best:
@@ -272,7 +249,7 @@ def partial_notes(runs: Sequence[RunConclusions]) -> Iterator[str]:
 
 
 def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
-    """What stands before and after the metric's name in a note."""
+    """The parts of a note before and after the metric's name."""
     if best.metric in (METRIC, AVERAGE):
         return
     scores = {each.name: each.score(best.metric) for each in run.measurements}
@@ -280,7 +257,7 @@ def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
     alien = [rival.name for rival in best.rivals if rival.comparison is None]
     against = f"compared with {_in_run(run.run, best.best)}"
     if alien:
-        yield f"not {against}", f", for want of a common sample: {listed(alien, _NAMES_SHOWN)}"
+        yield f"not {against}", f", as they have no sample in common: {listed(alien, _NAMES_SHOWN)}"
     partly = [
         f"{rival.name} ({count(figures.n)} of {count(most)})"
         for rival in best.rivals
@@ -291,15 +268,6 @@ def _partial(run: RunConclusions, best: Best) -> Iterator[tuple[str, str]]:
     ]
     if partly:
         yield against, f" over common samples only: {listed(partly, _NAMES_SHOWN)}"
-
-
-def _comparisons(
-    runs: Sequence[RunConclusions], compared: Sequence[RunsCompared]
-) -> Iterator[Comparison]:
-    for run in runs:
-        for best in run.best:
-            yield from (r.comparison for r in best.rivals if r.comparison is not None)
-    yield from (row.comparison for row in compared if row.comparison is not None)
 
 
 def _in_run(run: str, name: str) -> str:

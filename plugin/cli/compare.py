@@ -14,8 +14,8 @@ from .arguments import Commands, add_command, add_options, notes_of
 
 if TYPE_CHECKING:
     from ..analysis.side_by_side import SideBySide
+    from ..gate.measurement import Measurement
     from ..readers.result import Result
-    from ..results.measurement import Measurement
 
 _EXAMPLES = """\
   ckptbench compare results/20260101_120000_17 results/20260102_120000_18

@@ -13,10 +13,10 @@ from ..config.parsers import percentage, percentage_points, positive_int, probab
 from .arguments import Commands, add_command, add_options
 
 if TYPE_CHECKING:
+    from ..gate.measurement import BenchmarkMeasurement, Measurement
     from ..gate.planning import Target
     from ..readers.result import Result
     from ..reports.planned import Planned
-    from ..results.measurement import BenchmarkMeasurement, Measurement
     from ..scores.score import Score
 
 _EXAMPLES = """\

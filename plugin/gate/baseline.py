@@ -1,12 +1,12 @@
 """A baseline: the scores and outcomes that later checkpoints are compared with.
 
-These are the values; `readers.baseline` reads and writes their files.
+`readers.baseline` reads and writes its files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,20 +14,18 @@ from .._util.jsonio import Scalar
 from ..scores.metric import Unit
 
 if TYPE_CHECKING:
-    from .measured import BenchmarkMeasurement
+    from .measurement import BenchmarkMeasurement
 
 FORMAT = "ckptbench.baseline/2"
 # What version 1 lacks has defaults below: settings, trials, clusters, units and directions.
 OLDER_FORMATS = ("ckptbench.baseline/1",)
-
-
 # Read by pydantic, which is imported only where a baseline is read or its schema is made.
 _STRICT: dict[str, Any] = {"extra": "forbid", "allow_inf_nan": False}
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineScore:
-    """A metric's score as far as the baseline states it.
+    """A metric's score as far as the baseline reports it.
 
     Attributes:
         value: a fraction for shares; None when the metric did not exist.
@@ -54,16 +52,16 @@ class BaselineBenchmark:
 
     Attributes:
         benchmark: name, such as `real`.
-        protocol: name, such as `real/whole-word`; empty where a file of numbers states none.
+        protocol: name, such as `real/whole-word`; empty where a file of numbers has none.
         primary: whether it is the protocol that is gated and enters the composite.
         dataset: content hash of the planned samples.
-        n: samples scored; None where a file of numbers states none.
+        n: samples scored; None where a file of numbers does not report it.
         metrics: column names of `outcomes`.
         scores: by metric.
         tolerance: allowed worsening by metric, in the metric's unit; metrics without one have
             the default.
         outcomes: by sample hash, a value for each of `metrics`, None where it does not exist.
-        settings: what else decides what is measured, such as the temperature; see `identity`.
+        settings: what else affects what is measured, such as the temperature; see `identity`.
         trials: answers drawn for a sample; by sample hash where the numbers differ.
         clusters: cluster by sample hash, of the samples that share one.
     """
@@ -117,7 +115,7 @@ class Baseline:
         format: `ckptbench.baseline/2`; empty for a file of bare numbers or lm-eval results.
         checkpoint: short name of the checkpoint.
         fingerprint: content hash of its weights, config and tokenizer.
-        settings: what else decided its answers, such as the sequence length.
+        settings: what else affected its answers, such as the sequence length.
         created: ISO 8601 time.
         ckptbench: version that wrote it.
         benchmarks: by protocol name.
@@ -137,7 +135,7 @@ class Baseline:
 
     @property
     def bare(self) -> bool:
-        """Whether it holds numbers only, without protocols or samples."""
+        """Whether it has numbers only, without protocols or samples."""
         return not self.format
 
     def find(self, protocol: str) -> BaselineBenchmark | None:
@@ -148,11 +146,7 @@ class Baseline:
 def bare_baseline(
     scores: Mapping[str, BaselineScore], settings: Mapping[str, Scalar] | None = None
 ) -> Baseline:
-    """A baseline of numbers that state no protocol and no samples.
-
-    Args:
-        settings: what its source states of how it was measured; see `identity`.
-    """
+    """A baseline of numbers without protocol and samples; for the settings see `identity`."""
     numbers = BaselineBenchmark(
         "", "", True, "", None, tuple(scores), dict(scores), settings=dict(settings or {})
     )
@@ -162,11 +156,7 @@ def bare_baseline(
 def baseline_benchmark(
     bench: BenchmarkMeasurement, tolerance: Mapping[str, float] | None = None
 ) -> BaselineBenchmark:
-    """What a baseline keeps of a measured benchmark: its scores, and its samples where known.
-
-    Args:
-        tolerance: allowed worsening by metric, of the metrics that differ from the default.
-    """
+    """A measured benchmark as a baseline stores it: its scores, and its samples where known."""
     table = bench.table
     scores = {
         s.metric: BaselineScore(
@@ -213,28 +203,18 @@ def baseline_benchmark(
     )
 
 
-def protocol_note(baseline: Baseline) -> str:
-    """A sentence for a baseline that gives no protocol, or an empty string."""
-    if not baseline.bare:
-        return ""
-    return (
-        "the baseline holds bare numbers without a protocol: "
-        "whether they were measured in the same way is not known"
-    )
+def baseline_notes(baseline: Baseline, settings: Mapping[str, Scalar]) -> Iterator[str]:
+    """Notes on a baseline without a protocol, and on engine settings that differ from its own.
 
-
-def settings_note(baseline: Baseline, settings: Mapping[str, Scalar]) -> str:
-    """A sentence naming the settings of the engine that differ from the baseline's, or nothing.
-
-    Only settings that both sides give are compared.
+    Only settings that both sides record are compared.
     """
-    differing = [
-        name
-        for name, value in settings.items()
-        if name in baseline.settings and baseline.settings[name] != value
-    ]
-    if not differing:
-        return ""
-    then = ", ".join(f"{name} {baseline.settings[name]}" for name in differing)
-    now = ", ".join(f"{name} {settings[name]}" for name in differing)
-    return f"the baseline was made with {then}; this run uses {now}"
+    if baseline.bare:
+        yield (
+            "the baseline has bare numbers without a protocol: "
+            "whether they were measured in the same way is not known"
+        )
+    before = baseline.settings
+    differing = [name for name, now in settings.items() if name in before and before[name] != now]
+    if differing:
+        then, now = (", ".join(f"{n} {of[n]}" for n in differing) for of in (before, settings))
+        yield f"the baseline was made with {then}; this run uses {now}"

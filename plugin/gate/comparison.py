@@ -1,7 +1,7 @@
-"""A score beside the baseline's: paired, unpaired, or as two bare numbers.
+"""Compare a score with the baseline's: paired, unpaired, or as two bare numbers.
 
 Values and differences are in the metric's own unit; differences are this run minus the baseline.
-Inside, a *gain* is a difference that is positive when this run is better.
+A *gain* is a difference that is positive when this run is better.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from ..scores.intervals import (
     t_interval,
 )
 from ..scores.metric import Metric
+from ..scores.reducers import estimate_pass_at_k
 from ..scores.score import SampleValues, Score
 from .baseline import BaselineBenchmark
 from .difference_intervals import paired_interval, unpaired_interval
 from .mde import (
     clustered_shares_mde,
+    errors_mde,
     graded_mde,
     paired_shares_mde,
     shift_mde,
-    unpaired_errors_mde,
     unpaired_shares_mde,
 )
 from .permutation_test import PValues, sign_flip_test
+from .power import Rule
 from .trials_test import trials_test
 from .unpaired_test import share_error, suissa_shuster_test, welch_degrees, welch_test
 from .verdict import Comparison
 
 _PASS_AT_K = re.compile(r"pass@(\d+)")
-# Equal values that were reached by other sums may differ in their last digit.
+# Equal values that were summed in another order may differ in their last digit.
 EQUAL = 1e-12
 
 
@@ -49,9 +51,8 @@ class Terms:
     """What a comparison is made with.
 
     Attributes:
-        alpha: level of the test of this one metric, for the MDE: under Holm's correction the
-            gate's alpha divided by the number of gated metrics.
-        tolerance: allowed worsening in the metric's unit, for the MDE.
+        alpha: see `Rule`; for the MDE.
+        tolerance: likewise.
         seed: of p values that are simulated.
     """
 
@@ -60,9 +61,9 @@ class Terms:
     seed: int = 0
 
     @property
-    def rule(self) -> dict[str, float]:
-        """What the functions of `mde` call a drop found."""
-        return {"alpha": self.alpha, "tolerance": self.tolerance}
+    def rule(self) -> Rule:
+        """When a drop counts as found."""
+        return Rule(self.alpha, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,13 @@ class Pairs:
 def compare_score(
     score: Score, table: SampleValues | None, reference: BaselineBenchmark, terms: Terms
 ) -> Comparison | None:
-    """The best comparison that what the baseline holds of a metric allows.
+    """The best comparison that the baseline's data on a metric allow.
 
     Args:
-        score: this run's score.
-        table: the table it was folded from; None where only numbers are known.
-        reference: the baseline's benchmark.
+        table: the table that the score was computed from; None where only numbers are known.
 
     Returns:
-        `paired` when both sides hold samples, and then None when they have none in common: other
+        `paired` when both sides have samples, and then None when they have none in common: other
         samples are another benchmark. Otherwise `unpaired` with an n or a standard error, `point`
         without. None when either side has no value.
     """
@@ -165,8 +164,8 @@ def compare_numbers(
 
     Args:
         baseline: the baseline's number.
-        n: samples behind it; None where it does not say.
-        standard_error: what it states; None where it states none.
+        n: samples behind it; None where the baseline does not report it.
+        standard_error: likewise.
     """
     assert score.value is not None
     figures = Comparison(
@@ -189,6 +188,8 @@ def compare_numbers(
 
 def _paired(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
     sign = 1.0 if score.higher_is_better is not False else -1.0
+    largest = Metric(score.unit).largest
+    kind: Kind = "unbounded" if largest is None else "bounded"
     gains = sign * (pairs.now - pairs.then)
     gains[np.abs(gains) < EQUAL] = 0.0
     p = _p_values(score, pairs, gains, terms.seed)
@@ -201,7 +202,7 @@ def _paired(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
         len(gains),
         now - then,
         standard_error=cluster_standard_error(pairs.now - pairs.then, pairs.groups),
-        interval=_paired_interval(score, pairs),
+        interval=paired_interval(pairs.now, pairs.then, pairs.groups, kind, scale=largest or 1.0),
         lost=int((gains < 0).sum()),
         won=int((gains > 0).sum()),
         p_value=p.two_sided,
@@ -218,8 +219,8 @@ def _paired(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
 def _perplexity(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
     """Perplexities, by the paired differences of the samples' log likelihoods.
 
-    `exp(-mean)` of either side; what is tested, and what has an interval, is the difference d of
-    the mean log likelihoods, which changes the perplexity by the factor `exp(-d)`.
+    A perplexity is `exp(-mean)`; the test and the interval are of the difference d of the mean log
+    likelihoods, which changes the perplexity by the factor `exp(-d)`.
     """
     logs = replace(score, unit="nats", higher_is_better=True)
     then = exp(-float(pairs.then.mean()))
@@ -257,8 +258,6 @@ def _p_values(score: Score, pairs: Pairs, gains: NDArray[np.float64], seed: int)
 
 def _passes(values: NDArray[np.float64], trials: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     """`[n]`: how many trials passed, of values of pass@k, which grows with their number."""
-    from ..scores.reducers import estimate_pass_at_k
-
     found = np.zeros(len(values), np.int64)
     for n in np.unique(trials).tolist():
         known = np.array([estimate_pass_at_k(n, c, k) for c in range(n + 1)], np.float64)
@@ -286,44 +285,35 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=unpaired_shares_mde(ours, then, n, **terms.rule),
+        mde=unpaired_shares_mde(ours, then, n, terms.rule),
     )
 
 
 def _errors(
     figures: Comparison, score: Score, reported: float | None, n: int | None, terms: Terms
 ) -> Comparison:
-    """By standard errors; a share's own is never below what its n allows."""
+    """By standard errors; that of a share is never below the least that its n allows."""
     ours, theirs = score.standard_error, reported
     if ours is None or theirs is None:
         return figures
     if score.share:
         ours = max(ours, share_error(figures.current, score.n)) if score.n else ours
         theirs = max(theirs, share_error(figures.baseline, n)) if n else theirs
-    # A stated error without an n is taken as exact.
+    # A reported error without an n is taken as exact.
     degrees = max(1, score.clusters - 1) if score.clusters else inf
     sign = 1.0 if figures.higher_is_better else -1.0
     now, then = sign * figures.current, sign * figures.baseline
     p = welch_test(now, ours, degrees, then, theirs, then_n=n)
-    error = sqrt(ours**2 + theirs**2)
-    interval = t_interval(figures.difference, error, welch_degrees(ours, degrees, theirs, n))
-    mde = unpaired_errors_mde(
-        ours,
-        degrees,
-        figures.baseline,
-        theirs,
-        then_n=n,
-        share=score.share and figures.higher_is_better,
-        **terms.rule,
-    )
+    error, together = sqrt(ours**2 + theirs**2), welch_degrees(ours, degrees, theirs, n)
+    largest = figures.baseline if score.share and figures.higher_is_better else inf
     return replace(
         figures,
         standard_error=error,
-        interval=interval if error else None,
+        interval=t_interval(figures.difference, error, together) if error else None,
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=mde,
+        mde=errors_mde(error, together, terms.rule, largest=largest),
     )
 
 
@@ -349,19 +339,13 @@ def _paired_mde(score: Score, pairs: Pairs, terms: Terms) -> float | None:
         flips = int(np.abs(gains).sum())
         baseline = float(pairs.then.mean())
         if groups.independent:
-            return paired_shares_mde(n, flips / n, baseline, **terms.rule)
-        return clustered_shares_mde(sums, groups.sizes, flips, baseline, **terms.rule)
+            return paired_shares_mde(n, flips / n, baseline, terms.rule)
+        return clustered_shares_mde(sums, groups.sizes, flips, baseline, terms.rule)
     weight = groups.clusters / n
     values = groups.sums(pairs.then) * weight
     find = graded_mde if bounded else shift_mde
-    return find(sums * weight, values, **terms.rule)
+    return find(sums * weight, values, terms.rule)
 
 
 def _binary(values: NDArray[np.float64]) -> bool:
     return bool(((values == 0) | (values == 1)).all())
-
-
-def _paired_interval(score: Score, pairs: Pairs) -> tuple[float, float] | None:
-    largest = Metric(score.unit).largest
-    kind: Kind = "unbounded" if largest is None else "bounded"
-    return paired_interval(pairs.now, pairs.then, pairs.groups, kind, scale=largest or 1.0)

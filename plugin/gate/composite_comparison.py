@@ -1,19 +1,19 @@
-"""The composite beside the baseline's: a weighted mean of metrics of several benchmarks."""
+"""Compare the composite, a weighted mean of metrics of several benchmarks, with the baseline's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 
 import numpy as np
 
-from ..scores.intervals import Interval, cluster_standard_error
+from ..scores.intervals import cluster_standard_error
 from ..scores.score import Score
 from .baseline import BaselineBenchmark
-from .comparison import EQUAL, Pairs, Terms, common_samples, compare_numbers
+from .comparison import EQUAL, Terms, common_samples, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
 from .mde import graded_mde
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 from .permutation_test import sign_flip_test
 from .unpaired_test import share_error
 from .verdict import Comparison
@@ -54,9 +54,7 @@ def compare_composite(
         _common_columns(bench, reference, names, weighted) for bench, reference, names in used
     ]
     if all(columns):
-        tables = [each for each in columns if each is not None]
-        pairs = [_weighted_sums(each) for each in tables]
-        return _paired_composite(score, pairs, composite_interval(tables), terms)
+        return _paired_composite(score, [each for each in columns if each], terms)
     return _composite_of_numbers(score, weighted, used, terms)
 
 
@@ -79,32 +77,26 @@ def _common_columns(
     )
 
 
-def _weighted_sums(columns: PairedColumns) -> Pairs:
-    ones = np.ones(len(columns.now), np.int64)
-    now, then = columns.now @ columns.weights, columns.then @ columns.weights
-    return Pairs(now, then, columns.groups, ones, ones)
-
-
-def _paired_composite(
-    score: Score, parts: Sequence[Pairs], interval: Interval | None, terms: Terms
-) -> Comparison:
-    """Compare the sum of the parts' means; the parts are independent of each other."""
-    gains = [each.now - each.then for each in parts]
+def _paired_composite(score: Score, tables: Sequence[PairedColumns], terms: Terms) -> Comparison:
+    """Compare the sum of the tables' weighted means; the tables are independent of each other."""
+    groups = [each.groups for each in tables]
+    nows = [each.now @ each.weights for each in tables]
+    thens = [each.then @ each.weights for each in tables]
+    gains = [now - then for now, then in zip(nows, thens, strict=True)]
     for gain in gains:
         gain[np.abs(gain) < EQUAL] = 0.0
     moved = np.concatenate(
-        [p.groups.sums(gain) / len(gain) for p, gain in zip(parts, gains, strict=True)]
+        [group.sums(gain) / len(gain) for group, gain in zip(groups, gains, strict=True)]
     )
-    values = np.concatenate([p.groups.sums(p.then) / len(p.then) for p in parts])
+    values = np.concatenate(
+        [group.sums(then) / len(then) for group, then in zip(groups, thens, strict=True)]
+    )
     p = sign_flip_test(moved, seed=terms.seed)
     changes = np.concatenate(gains)
-    errors = [
-        cluster_standard_error(gain, each.groups) for each, gain in zip(parts, gains, strict=True)
-    ]
+    errors = list(map(cluster_standard_error, gains, groups))
     known = [error for error in errors if error is not None]
     whole = len(known) == len(errors)
-    now = float(sum(each.now.mean() for each in parts))
-    then = float(sum(each.then.mean() for each in parts))
+    now, then = (float(sum(each.mean() for each in side)) for side in (nows, thens))
     count = len(moved)
     return Comparison(
         score.metric,
@@ -114,14 +106,14 @@ def _paired_composite(
         len(changes),
         now - then,
         standard_error=sqrt(sum(e * e for e in known)) if whole else None,
-        interval=interval,
+        interval=composite_interval(tables),
         lost=int((changes < 0).sum()),
         won=int((changes > 0).sum()),
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
         simulation_error=p.simulation_error,
-        mde=graded_mde(moved * count, values * count, **terms.rule),
+        mde=graded_mde(moved * count, values * count, terms.rule),
         identical=not changes.any(),
     )
 
@@ -134,28 +126,23 @@ def _composite_of_numbers(
 ) -> Comparison | None:
     then, squares, counts = 0.0, 0.0, []
     for _, reference, names in used:
-        of_benchmark: float | None = 0.0
+        of_benchmark = 0.0
         for name in names:
             reported = reference.scores[name]
             if reported.value is None:
                 return None
             then += weights[name] * reported.value
             n = reported.n or reference.n
-            counts.append(n)
+            counts.append(n or 0)
             error = reported.standard_error
             if n:
                 error = max(error or 0.0, share_error(reported.value, n))
-            if error is None or of_benchmark is None:
-                of_benchmark = None
-            else:
-                of_benchmark += weights[name] * error
-        squares += float("nan") if of_benchmark is None else of_benchmark**2
-    known = [n for n in counts if n]
-    smallest = min(known) if len(known) == len(counts) else None
+            of_benchmark += weights[name] * (nan if error is None else error)
+        squares += of_benchmark**2
     return compare_numbers(
         score,
         then,
-        n=smallest,
+        n=min(counts) or None,
         standard_error=sqrt(squares) if isfinite(squares) else None,
         terms=terms,
     )

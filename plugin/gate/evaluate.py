@@ -12,7 +12,7 @@ from .comparison import Terms, compare_score
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
 from .matching import Pair, match_baseline
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 from .scope import Scope
 from .verdict import Candidate, Rules, Verdict, Word, decide
 
@@ -24,7 +24,7 @@ class Evaluation:
     Attributes:
         verdicts: of each benchmark, in the order given.
         missing: on gated metrics of the baseline whose benchmark this run does not have.
-        notes: sentences the reader must know.
+        notes: sentences for the reader.
         in_baseline: gated metrics that the baseline has.
         compared: those of them that were compared.
     """
@@ -40,31 +40,26 @@ class Evaluation:
 class _Pending:
     """Candidates of one checkpoint, with the index of the benchmark that each belongs to."""
 
-    candidates: list[Candidate] = field(default_factory=list)
-    indexes: list[int | None] = field(default_factory=list)
+    candidates: list[tuple[int | None, Candidate]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)
     in_baseline: int = 0
 
-    def add(self, index: int | None, candidate: Candidate) -> None:
-        self.indexes.append(index)
-        self.candidates.append(candidate)
-
     def missing(self, index: int | None, metric: str, reason: str) -> None:
         """Add a gated metric of the baseline that the run lacks."""
-        self.add(index, Candidate(metric, None, 0.0, True, "missing", reason))
+        self.candidates.append((index, Candidate(metric, None, 0.0, True, "missing", reason)))
 
     def leave_out(self, metric: str, by: Sequence[str]) -> None:
-        """Count a gated metric of the baseline that the user left out."""
+        """Record a gated metric of the baseline that the user left out."""
         self.left_out.setdefault(", ".join(by), []).append(metric)
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """One checkpoint, matched with what it is compared with.
+    """One checkpoint, matched with its baseline.
 
     Attributes:
-        benchmarks: how many get a list of verdicts each; indexes of the pairs are below it.
+        benchmarks: how many get a list of verdicts each; pairs are indexed from 0 up to it.
         pairs: what is compared.
         lacking: gated benchmarks of the baseline that the run does not have.
     """
@@ -82,12 +77,7 @@ def evaluate(
     scope: Scope | None = None,
     seed: int = 0,
 ) -> tuple[Evaluation, ...]:
-    """Compare every checkpoint of a session with a baseline.
-
-    Args:
-        checkpoints: the benchmarks of each.
-        rules, scope, seed: as in `evaluate_matched`.
-    """
+    """Compare the benchmarks of every checkpoint of a session with a baseline."""
     matched = [Matched(len(each), *match_baseline(each, baseline)) for each in checkpoints]
     return evaluate_matched(matched, rules=rules, scope=scope, seed=seed)
 
@@ -105,8 +95,6 @@ def evaluate_matched(
     of the corrected level.
 
     Args:
-        rules: what verdicts are made with.
-        scope: what the user asked the gate to look at.
         seed: of simulated p values; a p of 0/1 outcomes is exact and does not depend on it.
     """
     rules, scope = rules or Rules(), scope or Scope()
@@ -119,7 +107,7 @@ def evaluate_matched(
     )
     level = rules.alpha / max(1, family)
     pending = [_candidates(matched, scope, level, seed) for matched in checkpoints]
-    decided = iter(decide([c for each in pending for c in each.candidates], rules))
+    decided = iter(decide([c for each in pending for _, c in each.candidates], rules))
     return tuple(
         _evaluation(matched.benchmarks, each, [next(decided) for _ in each.candidates])
         for matched, each in zip(checkpoints, pending, strict=True)
@@ -138,12 +126,12 @@ def evaluate_composite(
 ) -> Verdict | None:
     """The verdict on the composite: informative, never gated.
 
-    Paired when the baseline holds the samples of every part; otherwise the two numbers are put
-    side by side, with the errors of their parts.
+    Paired when the baseline has the samples of every part; otherwise the two numbers are
+    compared, with the errors of their parts.
 
     Args:
         score: the composite of this run.
-        weights: those it was made with; the baseline's composite is made again with them.
+        weights: its weights; the baseline's composite is computed again with them.
         measured: the benchmarks of this run; the primary ones count.
 
     Returns:
@@ -189,8 +177,8 @@ def _candidates(matched: Matched, scope: Scope, level: float, seed: int) -> _Pen
             reason = f"the baseline has {metric}, and this run did not measure it"
             if not bare:
                 reason = (
-                    f"the baseline has {metric} of {reference.benchmark}, and this run did not ask "
-                    f"{reference.benchmark}: {scope.remedy}"
+                    f"the baseline has {metric} of {reference.benchmark}, and this run did not "
+                    f"measure {reference.benchmark}: {scope.remedy}"
                 )
             if scope.selection:
                 pending.leave_out(name, scope.selection)
@@ -229,7 +217,7 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
         else:
             comparison = compare_score(score, bench.table, reference, Terms(level, tolerance, seed))
         candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
-        pending.add(pair.index, candidate)
+        pending.candidates.append((pair.index, candidate))
     if bench.primary and (reference.primary or not reference.protocol):
         _missing_metrics(pending, pair, scope)
 
@@ -254,7 +242,7 @@ def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
 
 
 def _full_name(benchmark: str, metric: str) -> str:
-    """`humaneval/pass@1`; `gsm8k exact_match,none` says itself whose it is."""
+    """`humaneval/pass@1`; `gsm8k exact_match,none` names its benchmark already."""
     return metric if metric.startswith(f"{benchmark} ") else f"{benchmark}/{metric}"
 
 
@@ -270,39 +258,32 @@ def _gated_metrics(reference: BaselineBenchmark, scope: Scope) -> list[str]:
 
 def _mismatches(pair: Pair, scope: Scope) -> tuple[list[Mismatch], list[Mismatch]]:
     """The settings that forbid a comparison, and those that may differ on purpose."""
-    found = list(mismatches(pair.reference, pair.bench.protocol, pair.bench.settings))
-    return (
-        [each for each in found if each.name not in scope.allowed],
-        [each for each in found if each.name in scope.allowed],
-    )
+    differing: list[Mismatch] = []
+    allowed: list[Mismatch] = []
+    for each in mismatches(pair.reference, pair.bench.protocol, pair.bench.settings):
+        (allowed if each.name in scope.allowed else differing).append(each)
+    return differing, allowed
 
 
 def _lost_samples(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> str:
-    if bench.planned is None or not reference.outcomes:
-        return ""
-    lost = len(reference.outcomes.keys() - bench.planned)
-    if not lost:
-        return ""
+    """How many samples of the baseline are not in this run's dataset; empty where all are."""
     total = len(reference.outcomes)
-    return f"{lost:,} of the baseline's {total:,} samples are not in this run's dataset"
+    lost = 0 if bench.planned is None else len(reference.outcomes.keys() - bench.planned)
+    what = f"{lost:,} of the baseline's {total:,} samples are not in this run's dataset"
+    return what if lost else ""
 
 
 def _lost_values(score: Score, table: SampleValues | None, reference: BaselineBenchmark) -> str:
-    """Why a metric that the baseline has of every sample is not judged here; mostly empty.
+    """Why a metric that the baseline has of every sample is incomplete here; usually empty.
 
-    A benchmark may give some samples no value of a metric; one that it gave them all before has
-    lost a part, and must not pass for one that is only shown.
+    A benchmark may give some samples no value of a metric. Where it gave every sample one before,
+    a part is missing.
     """
-    if (
-        table is None
-        or not table.by_name
-        or not reference.outcomes
-        or score.n == len(table.samples)
-    ):
-        return ""
-    if len(reference.column(score.metric)) < len(reference.outcomes):
+    if table is None or not table.by_name or not reference.outcomes:
         return ""
     n = len(table.samples)
+    if score.n == n or len(reference.column(score.metric)) < len(reference.outcomes):
+        return ""
     return f"{n - score.n:,} of {n:,} samples have no value of it, the baseline's all had one"
 
 
@@ -310,18 +291,15 @@ def _evaluation(benchmarks: int, pending: _Pending, verdicts: Sequence[Verdict])
     by_index: list[list[Verdict]] = [[] for _ in range(benchmarks)]
     missing: list[Verdict] = []
     compared = 0
-    for index, candidate, verdict in zip(
-        pending.indexes, pending.candidates, verdicts, strict=True
-    ):
+    for (index, candidate), verdict in zip(pending.candidates, verdicts, strict=True):
         (missing if index is None else by_index[index]).append(verdict)
         compared += candidate.gated and candidate.not_judged not in ("incomparable", "missing")
-    notes = list(pending.notes)
-    for by, metrics in pending.left_out.items():
-        names = f"{', '.join(metrics[:5])}{' ...' if len(metrics) > 5 else ''}"
-        notes.append(
-            f"{len(metrics):,} of {pending.in_baseline:,} gated metrics of the baseline were left "
-            f"out by {by}: {names}"
-        )
+    left_out = (
+        f"{len(metrics):,} of {pending.in_baseline:,} gated metrics of the baseline were left out "
+        f"by {by}: {', '.join(metrics[:5])}{' ...' if len(metrics) > 5 else ''}"
+        for by, metrics in pending.left_out.items()
+    )
+    notes = (*pending.notes, *left_out)
     return Evaluation(
-        tuple(map(tuple, by_index)), tuple(missing), tuple(notes), pending.in_baseline, compared
+        tuple(map(tuple, by_index)), tuple(missing), notes, pending.in_baseline, compared
     )

@@ -9,7 +9,7 @@ from .._util.errors import CkptbenchError, nearest
 from .._util.jsonio import Scalar
 from .baseline import BaselineBenchmark
 
-# What `--allow-mismatch` may name, with the words for it.
+# The settings that `--allow-mismatch` accepts, and how messages name them.
 SETTINGS: Mapping[str, str] = {
     "protocol": "protocol",
     "revision": "revision of the protocol",
@@ -30,7 +30,7 @@ SETTINGS: Mapping[str, str] = {
 LIMIT_PREFIX = "exec_"
 """What the settings that limit generated programs begin with."""
 
-# Recorded only where it is something else: whoever records whether it is a chat has this without.
+# Values of settings that a result which records `chat` leaves out.
 UNLESS_RECORDED: Mapping[str, Scalar] = {
     "system_instruction": "",
     "fewshot_as_multiturn": False,
@@ -60,13 +60,7 @@ class Mismatch:
 def mismatches(
     reference: BaselineBenchmark, protocol: str, settings: Mapping[str, Scalar]
 ) -> Iterator[Mismatch]:
-    """The settings that differ, of those that both sides record.
-
-    Args:
-        reference: the baseline's benchmark; one without a protocol states nothing and passes.
-        protocol: of this run.
-        settings: of this run's benchmark.
-    """
+    """The protocol and the settings that differ from the baseline's, of those that both record."""
     if reference.protocol and protocol and reference.protocol != protocol:
         yield Mismatch("protocol", reference.protocol, protocol)
     ours, theirs = dict(settings), dict(reference.settings)

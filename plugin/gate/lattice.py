@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Probabilities below this are left out while convolving; what is lost in all steps together stays
-# far below SMALLEST_P.
+# Probabilities below this are dropped while convolving; their sum over all steps stays far below
+# SMALLEST_P.
 _NEGLIGIBLE = 1e-26
 SMALLEST_P = 1e-20
 # Products of two probabilities that an exact distribution may cost: about 0.3 s.
@@ -67,7 +67,7 @@ def common_unit(values: NDArray[np.float64]) -> float | None:
     Euclid's algorithm on floats: a remainder below a millionth of the divisor is rounding.
 
     Args:
-        values: `[n]`, of any sign; zeros say nothing.
+        values: `[n]`, of any sign; zeros are ignored.
 
     Returns:
         The unit, or None when there is none, or none of which the largest value is at most
@@ -83,7 +83,7 @@ def common_unit(values: NDArray[np.float64]) -> float | None:
         a, b = max(unit, size), min(unit, size)
         while b > max(1e-6 * a, 1e-11 * largest):
             a, b = b, a % b
-            # A remainder that is a hair short of the divisor is a hair below zero.
+            # A remainder just short of the divisor is just below zero.
             b = min(b, a - b)
         unit = a
         if unit < smallest_unit:
@@ -105,7 +105,7 @@ def distribution_of_sum(
         The distribution, or None when it would cost more than `affordable` products.
     """
     pieces = [piece for summand in summands for piece in _repeated(summand)]
-    # The narrow ones first: the array that every later one is laid over stays short for longest.
+    # The narrow ones first, so that the growing array stays short for as long as possible.
     pieces.sort(key=lambda piece: int(piece.values[-1] - piece.values[0]))
     variance, span, cost = 0.0, 1, 0.0
     for piece in pieces:
@@ -156,7 +156,7 @@ def _repeated(summand: Summand) -> list[Summand]:
 def _convolved(
     start: int, total: NDArray[np.float64], piece: Summand
 ) -> tuple[int, NDArray[np.float64]]:
-    """The distribution after one more piece, and the sum that its first entry stands for."""
+    """The sum of the first entry, and the distribution, after one more piece."""
     first = int(piece.values[0])
     steps = piece.values - first
     out = np.zeros(len(total) + int(steps[-1]))
@@ -170,6 +170,6 @@ def _convolved(
 
 
 def _trimmed(start: int, total: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
-    """The array without negligible ends, and the sum that its first entry stands for."""
+    """The sum of the first entry, and the array, without negligible ends."""
     kept = np.flatnonzero(total > _NEGLIGIBLE)
     return start + int(kept[0]), total[kept[0] : kept[-1] + 1]

@@ -1,4 +1,4 @@
-"""Which benchmark of a run is compared with which of a baseline, and what is left over."""
+"""Match the benchmarks of a run with those of a baseline; what is left over has no match."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from ..scores.composite import METRIC
 from .baseline import Baseline, BaselineBenchmark, BaselineScore
-from .measured import BenchmarkMeasurement
+from .measurement import BenchmarkMeasurement
 
 _NO_MATCH = 4
 
@@ -36,11 +36,11 @@ class Pair:
 def match(
     measured: Sequence[BenchmarkMeasurement], baseline: Sequence[BaselineBenchmark]
 ) -> Iterator[Pair]:
-    """Each benchmark of a run with the baseline's of the same name, of several the first of:
+    """Pair each benchmark of a run with the baseline's of the same name; of several the first of:
 
     1. the one under the same protocol,
     2. one where either side has no protocol,
-    3. the gated one, for a gated benchmark: what differs is then named, and nothing compared.
+    3. the gated one, for a gated benchmark: the difference is reported and nothing compared.
 
     A gated benchmark that the baseline does not have by its name is matched with numbers of a
     benchmark without a protocol, such as a bare `pass@1`, by the names of its metrics, where one
@@ -72,7 +72,7 @@ def _by_metric(
 ) -> Iterator[Pair]:
     ours = [score.metric for each in measured if each.primary for score in each.scores]
     theirs = [metric for reference in baseline if reference.primary for metric in reference.scores]
-    # Two benchmarks with a metric of this name: which is meant is not known.
+    # With two benchmarks that have a metric of this name, it is not known which is meant.
     unique = {name for name in ours if ours.count(name) == theirs.count(name) == 1}
     for reference in baseline:
         if not reference.primary or (reference.protocol and bench.protocol):
@@ -87,9 +87,9 @@ def _by_metric(
 def match_baseline(
     measured: Sequence[BenchmarkMeasurement], baseline: Baseline
 ) -> tuple[tuple[Pair, ...], tuple[BaselineBenchmark, ...]]:
-    """A run's benchmarks with those of a baseline's file.
+    """Pair a run's benchmarks with those of a baseline file.
 
-    Bare numbers speak of every gated benchmark that has a metric of their name, `pass@1` or
+    Bare numbers apply to every gated benchmark that has a metric of their name, `pass@1` or
     `humaneval/pass@1`; `MetricNames.check_numbers` refuses ambiguous ones.
 
     Returns:
@@ -117,7 +117,7 @@ def match_baseline(
 
 
 def _names(bench: BenchmarkMeasurement) -> Iterable[tuple[str, str]]:
-    """The names by which numbers speak of a benchmark's metrics."""
+    """The names of a benchmark's metrics in a file of bare numbers."""
     metrics = (*(score.metric for score in bench.scores), *bench.unavailable)
     return ((metric, f"{bench.benchmark}/{metric}") for metric in metrics)
 

@@ -9,30 +9,22 @@ found ("no drop").
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .power import power_of_losses
-from .unpaired_test import UnpairedShares, share_error, welch_degrees
+from .power import Rule, power_of_losses
+from .unpaired_test import UnpairedShares
 
-POWER = 0.8
 # Halvings of an interval: the answer is right to a 10,000th of the largest drop.
 _HALVINGS = 15
 # Of flips in the same cluster, where hardly any have been seen.
 _CORRELATION = 0.25
 
 
-def paired_shares_mde(
-    n: float,
-    flips: float,
-    baseline: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    power: float = POWER,
-) -> float | None:
+def paired_shares_mde(n: float, flips: float, baseline: float, rule: Rule) -> float | None:
     """The MDE of 0/1 outcomes of n single samples that both sides have.
 
     A run with a drop d is taken to flip as many samples as this one did, `flips` of all, or d
@@ -42,17 +34,12 @@ def paired_shares_mde(
         n: samples.
         flips: share of the samples that were lost or won.
         baseline: the baseline's share.
-        alpha: one-sided level of the test of this one metric; under Holm's correction the
-            session's alpha divided by the number of tests.
-        tolerance: as a share; a fall no larger than this never counts.
-        power: probability of finding the drop.
     """
 
     def found(drop: float) -> float:
-        lost, won = lost_and_won(drop, flips, baseline)
-        return power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance)
+        return power_of_losses(n, *lost_and_won(drop, flips, baseline), rule)
 
-    return _smallest(found, tolerance, baseline, power)
+    return _smallest(found, rule, baseline)
 
 
 def clustered_shares_mde(
@@ -60,17 +47,14 @@ def clustered_shares_mde(
     sizes: NDArray[np.float64],
     flips: int,
     baseline: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    power: float = POWER,
+    rule: Rule,
 ) -> float | None:
     """The MDE of 0/1 outcomes of samples in g clusters.
 
     n samples are worth n / deff single ones. The design effect is that of the flips seen,
     `sum S_c^2 / flips`, together with that of one cluster of flips with a correlation of 0.25,
-    since few flips say little of how they cluster; and a drop d adds to it, because its losses
-    meet in the same clusters: `(m - 1) d^2 / F`, with m the size of the cluster of an average
+    since few flips are weak evidence of how they cluster; and a drop d adds to it, because its
+    losses are in the same clusters: `(m - 1) d^2 / F`, with m the size of the cluster of an average
     sample and F the share of flips. Where all flips are losses, what counts is how many clusters
     move at all, `r F + (1 - r) (1 - (1 - F)^m)` of them with correlation r, if they are more.
     With one sample in each cluster this is `paired_shares_mde`.
@@ -80,7 +64,6 @@ def clustered_shares_mde(
         sizes: `[g]`, samples in each cluster.
         flips: samples lost or won, all clusters together.
         baseline: the baseline's share.
-        alpha, tolerance, power: as in `paired_shares_mde`.
     """
     n, g = float(sizes.sum()), len(sizes)
     size = float(sizes @ sizes) / n
@@ -95,20 +78,16 @@ def clustered_shares_mde(
         units = n / (effect + (size - 1) * drop**2 / both)
         moved = correlation * both + (1 - correlation) * (1 - (1 - both) ** size)
         if won or g * moved <= units * both:
-            return power_of_losses(units, lost, won, alpha=alpha, tolerance=tolerance)
+            return power_of_losses(units, lost, won, rule)
         each = moved / both
-        return power_of_losses(g, lost * each, won * each, alpha=alpha, tolerance=tolerance * each)
+        of_clusters = replace(rule, tolerance=rule.tolerance * each)
+        return power_of_losses(g, lost * each, won * each, of_clusters)
 
-    return _smallest(found, tolerance, baseline, power)
+    return _smallest(found, rule, baseline)
 
 
 def graded_mde(
-    differences: NDArray[np.float64],
-    values: NDArray[np.float64],
-    *,
-    alpha: float,
-    tolerance: float,
-    power: float = POWER,
+    differences: NDArray[np.float64], values: NDArray[np.float64], rule: Rule
 ) -> float | None:
     """The MDE of a mean of values in [0, 1], such as pass@k, over g clusters that both sides have.
 
@@ -123,7 +102,6 @@ def graded_mde(
         differences: `[g]`, this run minus the baseline of each cluster, so weighted that their
             mean is the difference.
         values: `[g]`, the baseline's value of each cluster, in the same weighting.
-        alpha, tolerance, power: as in `paired_shares_mde`.
     """
     g = len(values)
     total = float(values.sum())
@@ -131,36 +109,20 @@ def graded_mde(
         return None
     variance = (float(differences @ differences) + float(values.var())) / g
     unit = float(values @ values) / total
-    return loss_mde(g, variance, unit, total / g, alpha=alpha, tolerance=tolerance, power=power)
+    return loss_mde(g, variance, unit, total / g, rule)
 
 
-def loss_mde(
-    n: float,
-    variance: float,
-    unit: float,
-    baseline: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    power: float = POWER,
-) -> float | None:
+def loss_mde(n: float, variance: float, unit: float, baseline: float, rule: Rule) -> float | None:
     """The MDE of n differences of a `variance`, where a drop takes `unit` from some of them."""
 
     def found(drop: float) -> float:
-        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
+        return loss_power(drop, n, variance, unit, baseline, rule)
 
-    return _smallest(found, tolerance, baseline, power)
+    return _smallest(found, rule, baseline)
 
 
 def loss_power(
-    drop: float,
-    n: float,
-    variance: float,
-    unit: float,
-    baseline: float,
-    *,
-    alpha: float,
-    tolerance: float,
+    drop: float, n: float, variance: float, unit: float, baseline: float, rule: Rule
 ) -> float:
     """The power of finding a drop that takes `unit` from some of n values, and nothing else.
 
@@ -171,7 +133,6 @@ def loss_power(
         unit: what a value falls by when it falls.
         baseline: the mean of the values. A share drop / baseline of them is lost, and what is
             lost does not vary any more.
-        alpha, tolerance: as in `paired_shares_mde`.
     """
     # Where the differences are larger than what can be lost, they are the unit.
     unit = max(unit, sqrt(2 * variance))
@@ -179,16 +140,11 @@ def loss_power(
     losses = drop / unit
     won = noise / 2
     lost = min(noise / 2 + losses, 1 - won)
-    return power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance / unit)
+    return power_of_losses(n, lost, won, replace(rule, tolerance=rule.tolerance / unit))
 
 
 def shift_mde(
-    differences: NDArray[np.float64],
-    values: NDArray[np.float64],
-    *,
-    alpha: float,
-    tolerance: float,
-    power: float = POWER,
+    differences: NDArray[np.float64], values: NDArray[np.float64], rule: Rule
 ) -> float | None:
     """The MDE of a metric without bounds, such as bits per byte: all values move alike.
 
@@ -199,8 +155,6 @@ def shift_mde(
     Args:
         differences: `[g]`, so weighted that their mean is the difference; of either direction.
         values: `[g]`, the baseline's value of each cluster, in the same weighting.
-        alpha, power: as in `paired_shares_mde`.
-        tolerance: in the metric's own unit.
 
     Returns:
         A positive change for the worse in the metric's own unit, or None for fewer than two
@@ -210,25 +164,15 @@ def shift_mde(
     if g < 2:
         return None
     variance = max(float(differences.var(ddof=1)), 0.01 * float(values.var()) / g)
-    return errors_mde(sqrt(variance / g), g - 1, alpha=alpha, tolerance=tolerance, power=power)
+    return errors_mde(sqrt(variance / g), g - 1, rule)
 
 
-def errors_mde(
-    error: float,
-    degrees: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    largest: float = inf,
-    power: float = POWER,
-) -> float | None:
+def errors_mde(error: float, degrees: float, rule: Rule, *, largest: float = inf) -> float | None:
     """The MDE of a t test of a difference with a known standard error.
 
     Args:
         error: standard error of the difference, in the metric's own unit.
         degrees: its degrees of freedom.
-        alpha, power: as in `paired_shares_mde`.
-        tolerance: in the metric's own unit.
         largest: the largest drop that can exist: the baseline's value where the metric cannot
             fall below 0.
     """
@@ -236,43 +180,12 @@ def errors_mde(
 
     if not error > 0:
         return None
-    significant = float(special.stdtrit(degrees, 1 - alpha)) * error
-    drop = max(tolerance, significant) + float(special.stdtrit(degrees, power)) * error
+    significant = float(special.stdtrit(degrees, 1 - rule.alpha)) * error
+    drop = max(rule.tolerance, significant) + float(special.stdtrit(degrees, rule.power)) * error
     return drop if drop <= largest else None
 
 
-def unpaired_errors_mde(
-    now_error: float,
-    now_degrees: float,
-    then: float,
-    then_error: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    then_n: float | None = None,
-    share: bool = False,
-    power: float = POWER,
-) -> float | None:
-    """The MDE of `welch_test`, whose arguments these are."""
-    if share and then_n is not None:
-        then_error = max(then_error, share_error(then, then_n))
-    degrees = welch_degrees(now_error, now_degrees, then_error, then_n)
-    error = sqrt(now_error**2 + then_error**2)
-    largest = then if share else inf
-    return errors_mde(
-        error, degrees, alpha=alpha, tolerance=tolerance, largest=largest, power=power
-    )
-
-
-def unpaired_shares_mde(
-    now_n: float,
-    then: float,
-    then_n: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    power: float = POWER,
-) -> float | None:
+def unpaired_shares_mde(now_n: float, then: float, then_n: float, rule: Rule) -> float | None:
     """The MDE of `suissa_shuster_test`: both sides' passes are binomial.
 
     Args:
@@ -280,15 +193,14 @@ def unpaired_shares_mde(
         then: share of the baseline. The true share is taken to be `(x + 1/2) / (n + 1)`: 100% of
             few samples is not known exactly.
         then_n: samples of the baseline.
-        alpha, tolerance, power: as in `paired_shares_mde`.
     """
-    test = UnpairedShares.at(max(1, int(now_n)), max(1, int(then_n)), then, alpha)
+    test = UnpairedShares.at(max(1, int(now_n)), max(1, int(then_n)), then, rule.alpha)
     true = (then * then_n + 0.5) / (then_n + 1)
 
     def found(drop: float) -> float:
-        return test.power(max(0.0, true - drop), true, tolerance)
+        return test.power(max(0.0, true - drop), true, rule.tolerance)
 
-    return _smallest(found, tolerance, then, power)
+    return _smallest(found, rule, then)
 
 
 def lost_and_won(drop: float, flips: float, baseline: float | None) -> tuple[float, float]:
@@ -299,17 +211,15 @@ def lost_and_won(drop: float, flips: float, baseline: float | None) -> tuple[flo
     return lost, lost - drop
 
 
-def _smallest(
-    found: Callable[[float], float], tolerance: float, largest: float, power: float
-) -> float | None:
+def _smallest(found: Callable[[float], float], rule: Rule, largest: float) -> float | None:
     """The smallest drop above the tolerance with the power, by bisection; None if none has it."""
-    low, high = tolerance, largest
-    if high <= low or found(high) < power:
+    low, high = rule.tolerance, largest
+    if high <= low or found(high) < rule.power:
         return None
     # Steps of a fixed share of what is left, towards the tolerance: small answers are as precise.
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if found(middle) < power:
+        if found(middle) < rule.power:
             low = middle
         else:
             high = middle

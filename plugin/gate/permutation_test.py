@@ -27,7 +27,7 @@ from .lattice import (
 )
 
 DRAWS = 100_000
-# Up to so many clusters that moved, each of the 2^g flips is looked at.
+# With at most this many clusters that moved, all 2^g sign flips are enumerated.
 _ENUMERATED = 16
 # Signs that share one table of their 2^11 sums: the fastest size on a core with 32 KB of cache.
 _SIGNS_PER_TABLE = 11
@@ -37,8 +37,8 @@ _ROUNDING = 1e-11
 class PValues(NamedTuple):
     """The p-values of one comparison; one-sided ones are mid-p.
 
-    What was seen counts half in a mid-p, so that the test is neither too timid on few flips nor
-    above its level on average.
+    The observed outcome counts half in a mid-p, so that the test is neither too conservative on
+    few flips nor above its level on average.
 
     Attributes:
         worse: one-sided p of "is it worse?".
@@ -97,7 +97,7 @@ def sign_flip_test(
         draws: random flips, where flips are drawn.
         seed: of the random flips; without effect on an exact result.
     """
-    # Equal values that were reached by other sums may differ in their last digits.
+    # Equal values that were summed in another order may differ in their last digits.
     sizes = np.abs(contributions)
     moved = contributions[sizes > _ROUNDING * sizes.max(initial=0.0)]
     if not len(moved):
@@ -169,7 +169,7 @@ def random_flips(
 ) -> NDArray[np.float64]:
     """`[draws]`: sums of `sizes`, `[g]`, each with a random sign.
 
-    Eleven sizes at a time have 2,048 sums, which stand in a table; a draw adds one random entry
+    Eleven sizes at a time have 2,048 sums, which are kept in a table; a draw adds one random entry
     of each table. Memory does not grow with g.
     """
     totals = np.zeros(draws)

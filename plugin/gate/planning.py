@@ -1,8 +1,8 @@
 """How many samples, and trials of each, a verdict needs.
 
-Before a comparison is made its flips are not known. They are assumed, or taken from two results
-over the same samples; with trials that are drawn, the baseline's own trials say how far two runs
-of one checkpoint differ.
+The flips of a future comparison are not known. They are assumed, or taken from two results over
+the same samples; with sampled trials, the baseline's own trials show how far two runs of one
+checkpoint differ.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.noise import draw_variance, noise_of_passes, variance_of_pass_at_k
 from ..scores.reducers import estimate_pass_at_k
 from ..scores.score import Noise
-from .mde import POWER, loss_mde, loss_power, lost_and_won, paired_shares_mde
-from .power import power_of_losses
+from .mde import loss_mde, loss_power, lost_and_won, paired_shares_mde
+from .power import Rule, power_of_losses
 
 _MOST_TRIALS = 1000
+_MOST_SAMPLES = 2**27
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a comparison has to find.
+    """The drop that a comparison has to find.
 
     Attributes:
         drop: true drop, as a share.
         power: share of comparisons that find it.
         alpha: one-sided level of one test: the session's divided by the number of its tests, as
-            Holm's correction asks of the smallest p.
+            Holm's correction requires for the smallest p.
         tolerance: as a share; a fall no larger than this never counts.
     """
 
@@ -40,9 +41,9 @@ class Target:
     tolerance: float
 
     @property
-    def rule(self) -> dict[str, float]:
-        """What the functions of `mde` call a drop found."""
-        return {"alpha": self.alpha, "tolerance": self.tolerance, "power": self.power}
+    def rule(self) -> Rule:
+        """When the drop counts as found."""
+        return Rule(self.alpha, self.tolerance, self.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +124,12 @@ def by_flips(
             source,
             samples_needed(
                 target.drop,
+                rule,
                 flips=share,
                 baseline=known.value if known else None,
                 design_effect=effect,
-                **rule,
             ),
-            paired_shares_mde(known.n / effect, share, known.value, **rule) if known else None,
+            paired_shares_mde(known.n / effect, share, known.value, rule) if known else None,
         )
         for share, source in flips
     )
@@ -143,11 +144,11 @@ def mde_curve(
     """
     effect = known.design_effect if known else 1.0
     value = known.value if known else 0.5
-    return tuple(paired_shares_mde(n / effect, flips, value, **target.rule) for n in ns)
+    return tuple(paired_shares_mde(n / effect, flips, value, target.rule) for n in ns)
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
-    """The trials of each problem as the shares of them that passed tell: 20 where they are 20ths.
+    """The trials of each problem, inferred from the shares that passed: 20 where they are 20ths.
 
     The smallest number of which each share is a whole multiple; None above 1,000.
     """
@@ -170,8 +171,8 @@ class Passes:
         counts: of n problems, `(trials, passed trials)`.
         k: of pass@k.
         clusters: n cluster names.
-        changed: mean square of what the problems differ by beside the draw, between two
-            checkpoints of equal scores; 0 where nothing is known of it.
+        changed: mean square of the problems' differences beside the sampling noise, between two
+            checkpoints of equal scores; 0 where it is not known.
     """
 
     counts: Sequence[tuple[int, int]]
@@ -202,7 +203,7 @@ class Passes:
 def changed_beside_the_draw(
     now: Passes, then: Passes, differences: Sequence[float], trials: tuple[int, int]
 ) -> float:
-    """The mean square of the problems' differences, less what the draw alone gives.
+    """The mean square of the problems' differences, less the sampling noise.
 
     Args:
         differences: of each problem; their mean is taken out.
@@ -239,25 +240,20 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             TrialsRow(
                 number,
                 error,
-                clusters_needed(target.drop, variance=variance, unit=unit, baseline=value, **rule),
-                loss_mde(n, variance, unit, value, **rule),
+                clusters_needed(target.drop, rule, variance=variance, unit=unit, baseline=value),
+                loss_mde(n, variance, unit, value, rule),
             )
         )
     return tuple(rows)
 
 
-_MOST_SAMPLES = 2**27
-
-
 def samples_needed(
     drop: float,
+    rule: Rule,
     *,
     flips: float,
-    alpha: float,
-    tolerance: float,
     baseline: float | None = None,
     design_effect: float = 1.0,
-    power: float = POWER,
 ) -> int | None:
     """The samples with which a true drop of 0/1 outcomes is found: `paired_shares_mde` inverted.
 
@@ -268,7 +264,6 @@ def samples_needed(
     Args:
         drop: true drop, as a share.
         flips: share of samples that flip when nothing has changed.
-        alpha, tolerance, power: as in `paired_shares_mde`.
         baseline: the baseline's share, for what can be lost and won at all; None if not known.
         design_effect: of the clusters: n samples are worth n / design_effect single ones.
 
@@ -276,25 +271,18 @@ def samples_needed(
         Samples, or None where no number of them finds it: a drop within the tolerance, or one
         larger than the baseline's share.
     """
-    if not tolerance < drop <= (1.0 if baseline is None else baseline):
+    if not rule.tolerance < drop <= (1.0 if baseline is None else baseline):
         return None
     lost, won = lost_and_won(drop, flips, baseline)
 
     def found(n: int) -> float:
-        return power_of_losses(n / design_effect, lost, won, alpha=alpha, tolerance=tolerance)
+        return power_of_losses(n / design_effect, lost, won, rule)
 
-    return _fewest(found, power)
+    return _fewest(found, rule.power)
 
 
 def clusters_needed(
-    drop: float,
-    *,
-    variance: float,
-    unit: float,
-    alpha: float,
-    tolerance: float,
-    baseline: float = 1.0,
-    power: float = POWER,
+    drop: float, rule: Rule, *, variance: float, unit: float, baseline: float = 1.0
 ) -> int | None:
     """The problems with which a true drop of a graded metric is found: `graded_mde` inverted.
 
@@ -303,19 +291,18 @@ def clusters_needed(
         variance: mean square of the problems' differences when nothing has changed; with t
             trials a problem on either side, pass@1 has `2 mean(p (1 - p)) / t` of sampling.
         unit: value of a problem that is lost, `sum v^2 / sum v` of the baseline's values.
-        alpha, tolerance, power: as in `paired_shares_mde`.
         baseline: the baseline's mean.
 
     Returns:
         Problems, or None as in `samples_needed`.
     """
-    if not tolerance < drop <= baseline:
+    if not rule.tolerance < drop <= baseline:
         return None
 
     def found(n: int) -> float:
-        return loss_power(drop, n, variance, unit, baseline, alpha=alpha, tolerance=tolerance)
+        return loss_power(drop, n, variance, unit, baseline, rule)
 
-    return _fewest(found, power)
+    return _fewest(found, rule.power)
 
 
 def _fewest(found: Callable[[int], float], power: float) -> int | None:

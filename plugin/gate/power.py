@@ -8,40 +8,58 @@ another, so the number of flips, and of losses among them, is binomial.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
 
+POWER = 0.8
 # Numbers of flips further from the mean than this many standard deviations are left out.
 _REACH = 7
-# So many numbers of flips stand for all of them where there are more.
+# About this many numbers of flips are evaluated where there are more.
 _LOOKED_AT = 150
-# The same guard against rounding as the verdict's: a fall of exactly the tolerance is within it.
+# As in `verdict`: a fall of exactly the tolerance is within it, whatever its last digit.
 _ROUNDING = 1e-9
 
 
-def power_of_losses(n: float, lost: float, won: float, *, alpha: float, tolerance: float) -> float:
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When a drop counts as found, and how often it has to be.
+
+    Attributes:
+        alpha: one-sided level of the test of one metric; under Holm's correction the session's
+            alpha divided by the number of tests.
+        tolerance: in the metric's unit; a fall no larger than this never counts.
+        power: probability of finding the drop.
+    """
+
+    alpha: float
+    tolerance: float
+    power: float = POWER
+
+
+def power_of_losses(n: float, lost: float, won: float, rule: Rule) -> float:
     """The probability that the gate finds n units worse, by a sum over binomials.
 
     Args:
         n: units; of a number between two whole ones the power is interpolated.
         lost: probability of a unit to be lost.
         won: probability of a unit to be won; lost + won is at most 1.
-        alpha: level of the one-sided mid-p of McNemar's test.
-        tolerance: a fall of at most this share of the units is not found.
+        rule: its test is the one-sided mid-p of McNemar's, its tolerance a share of the units.
     """
     below = floor(n)
     if below < 1:
         return 0.0
-    power = _power(below, lost, won, alpha, tolerance)
+    power = _power(below, lost, won, rule.alpha, rule.tolerance)
     if n > below:
-        above = _power(below + 1, lost, won, alpha, tolerance)
+        above = _power(below + 1, lost, won, rule.alpha, rule.tolerance)
         power += (n - below) * (above - power)
     return power
 
 
+@lru_cache(maxsize=256)
 def critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.int64]:
     """For each number of flips in `range(low, high, step)` the fewest losses that are significant.
 
@@ -49,11 +67,6 @@ def critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.
     number of losses is. The normal quantile is never further than a few losses from the answer,
     so that these are tried.
     """
-    return _critical_losses(low, high, step, alpha)
-
-
-@lru_cache(maxsize=256)
-def _critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.int64]:
     from scipy import special  # type: ignore[import-untyped]
 
     flips = np.arange(low, high, step)
@@ -90,5 +103,5 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
         np.maximum(needed[possible] - 1, 0), number[possible], min(1.0, lost / flips)
     )
     total = float(weights[possible] @ found)
-    # The numbers of flips that were left out weigh as much as those looked at.
+    # The numbers of flips that were left out weigh as much as those evaluated.
     return min(1.0, total * step if step > 1 else total)

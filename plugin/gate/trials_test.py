@@ -23,7 +23,7 @@ from .permutation_test import DRAWS, NO_DIFFERENCE, PValues, from_distribution, 
 
 Counts = NDArray[np.int64]
 
-# A multinomial draw costs about as much as so many uniform ones for each of its values.
+# A multinomial draw costs about as much as this many uniform ones for each of its values.
 _ALIKE = 15
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._util.text import (
     MISSING,
-    _hundredfold,
+    hundredfold,
     number,
     number_interval,
     percent,
@@ -12,19 +12,8 @@ from .._util.text import (
 )
 
 LESS_IS_BETTER = "↓"
-
-
 NO_DROP = "no drop"
-
-
-def points(difference: float | None, unit: str = "share") -> str:
-    """A signed difference in the unit of its metric: `-1.31 pp`, `+0.024 bits/byte`."""
-    return MISSING if difference is None else signed_amount(difference, unit)
-
-
-def size(difference: float | None, unit: str = "share") -> str:
-    """A difference whose direction the sentence gives: `1.31 pp`."""
-    return MISSING if difference is None else amount(difference, unit)
+_NAMES = {"bits_per_byte": "bits/byte", "seconds": "s", "perplexity": ""}
 
 
 def value(number_or_none: float | None, unit: str = "share") -> str:
@@ -37,38 +26,33 @@ def value_interval(interval: tuple[float, float] | None, unit: str = "share") ->
     return percent_interval(interval) if unit == "share" else number_interval(interval)
 
 
+def size(difference: float | None, unit: str = "share") -> str:
+    """A difference without its sign: `1.31 pp` of a share, `0.024 bits/byte`, `1.20 points`."""
+    if difference is None:
+        return MISSING
+    if unit == "share":
+        return f"{abs(round(difference * 100, 2)):.2f} pp"
+    if unit == "points":
+        return f"{abs(difference):.2f} points"
+    return f"{abs(difference):.4g} {_NAMES.get(unit, unit)}".rstrip()
+
+
+def points(difference: float | None, unit: str = "share") -> str:
+    """A signed difference in the unit of its metric: `-1.31 pp`, `+0.024 bits/byte`."""
+    if difference is None:
+        return MISSING
+    amount = size(difference, unit)
+    # A tiny negative number, which prints as 0.00, has no minus sign.
+    sign = "-" if round(difference, 12) < 0 and float(amount.split()[0]) else "+"
+    return f"{sign}{amount}"
+
+
 def points_interval(interval: tuple[float, float] | None, unit: str = "share") -> str:
     """`[-2.10, +0.54]`, in percentage points of a share."""
     if interval is None:
         return MISSING
     if unit == "share":
-        low, high = map(_hundredfold, interval)
+        low, high = map(hundredfold, interval)
         return f"[{low:+.2f}, {high:+.2f}]"
     low, high = interval
     return f"[{low:+.4g}, {high:+.4g}]"
-
-
-_NAMES = {
-    "points": "points",
-    "bits_per_byte": "bits/byte",
-    "nats": "nats",
-    "seconds": "s",
-    "perplexity": "",
-    "": "",
-}
-
-
-def amount(value: float, unit: str) -> str:
-    """The size of a difference: `1.31 pp` of a share, `0.024 bits/byte`, `1.20 points`."""
-    if unit == "share":
-        return f"{abs(round(value * 100, 2)):.2f} pp"
-    if unit == "points":
-        return f"{abs(value):.2f} points"
-    return f"{abs(value):.4g} {_NAMES.get(unit, unit)}".rstrip()
-
-
-def signed_amount(value: float, unit: str) -> str:
-    """A difference with its sign: `-1.31 pp`."""
-    # Rounding first and adding zero keeps a tiny negative number from printing as -0.00.
-    sign = "-" if round(value, 12) < 0 and float(amount(value, unit).split()[0]) else "+"
-    return f"{sign}{amount(value, unit)}"

@@ -1,4 +1,4 @@
-"""The unpaired tests: two numbers that were measured on samples which cannot be matched.
+"""The unpaired tests: two numbers measured on samples that cannot be matched.
 
 Two shares, each with its n, are tested exactly and unconditionally: the p-value is the largest
 probability, over the share that both sides might have in common, of a result at least as extreme.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .permutation_test import PValues
 
 # The common share is looked for in an interval that misses it with this probability, which is
-# added to p (Berger and Boos 1994): far from the pooled share an extreme result says nothing.
+# added to p (Berger and Boos 1994): far from the pooled share extreme results are meaningless.
 _MISSED = 1e-6
 _COMMON_SHARES = 65
 # A count of baseline passes so improbable is left out, and its probability counted as extreme.
@@ -27,7 +27,7 @@ _NORMAL_FROM = 500
 
 
 def suissa_shuster_test(now: float, now_n: float, then: float, then_n: float) -> PValues:
-    """Is the share `now` of `now_n` samples lower, or higher, than `then` of `then_n`?
+    """Test whether the share `now` of `now_n` samples is lower, or higher, than `then` of `then_n`.
 
     Suissa and Shuster's (1985) unconditional test, ordered by the score statistic
 
@@ -68,27 +68,22 @@ def welch_test(
     then_error: float,
     *,
     then_n: float | None = None,
-    share: bool = False,
 ) -> PValues:
     """Welch's t test of two numbers with standard errors (Welch 1947).
 
     Degrees of freedom by Welch and Satterthwaite; a baseline without n counts as if its error
-    were known exactly. Where the baseline is a share and its n is known, its error is at least
-    `share_error`. Errors that are both 0 decide nothing unless the numbers are equal.
+    were known exactly. Errors that are both 0 decide nothing.
 
     Args:
         now: this run's value, in any unit, of which more is better.
         now_error: its standard error, in the same unit.
         now_degrees: degrees of freedom of `now_error`, such as clusters - 1.
         then: the baseline's value.
-        then_error: the standard error that the baseline names.
+        then_error: the baseline's standard error.
         then_n: samples of the baseline, if known.
-        share: whether the values are shares between 0 and 1.
     """
     from scipy import special  # type: ignore[import-untyped]
 
-    if share and then_n is not None:
-        then_error = max(then_error, share_error(then, then_n))
     variance = now_error**2 + then_error**2
     if not variance:
         return PValues(0.5, 0.5, 1.0)

@@ -1,4 +1,4 @@
-"""Comparisons and verdicts: their shape, the list of verdict words, and how one is decided."""
+"""Comparisons and verdicts: their shape, the list of verdicts, and the rules that decide one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from .._util.holm import holm
 from .._util.text import probability
 from ..scores.metric import default_tolerance
-from .units import amount
+from .units import size
 
 Word = Literal[
     "incomparable",
@@ -26,10 +26,10 @@ Level = Literal["bad", "warning", "good", "plain"]
 
 
 class WordFacts(NamedTuple):
-    """What a verdict word means for whoever reads or obeys it.
+    """How a verdict is shown, and whether it fails the run.
 
     Attributes:
-        level: how it is drawn: `bad` red, `warning` yellow, `good` green.
+        level: its colour: `bad` red, `warning` yellow, `good` green.
         fails: the settings of `--gate` under which it fails the run.
     """
 
@@ -39,7 +39,7 @@ class WordFacts(NamedTuple):
 
 _ANY_GATE: frozenset[Gate] = frozenset({"regress", "strict"})
 
-# The only list of verdict words, the most severe first.
+# Every verdict, the most severe first.
 WORDS: dict[Word, WordFacts] = {
     "incomparable": WordFacts("bad", _ANY_GATE),
     "missing": WordFacts("bad", _ANY_GATE),
@@ -51,6 +51,8 @@ WORDS: dict[Word, WordFacts] = {
     "identical": WordFacts("plain"),
 }
 SEVERITY: tuple[Word, ...] = tuple(WORDS)
+# Verdicts that need a reader's attention.
+DOUBTFUL: tuple[Word, ...] = tuple(w for w in WORDS if WORDS[w].level in ("bad", "warning"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +120,14 @@ class Verdict:
     Attributes:
         metric: name, such as `real@1`.
         word: the verdict.
-        detail: one sentence a person can act on.
+        detail: one sentence that says why.
         tolerance: allowed change for the worse, in the metric's unit.
         alpha: significance level of the whole gate, before Holm's correction.
         p_adjusted: the p that the verdict used, after Holm's correction: of "worse", or of
             "better" for `improved`; None when nothing was tested.
         comparison: the figures, or None when nothing could be compared.
         gated: whether it can fail the run.
-        remark: what to look at in a verdict that stands, such as an unusually large rise.
+        remark: what to check although the verdict is valid, such as an unusually large rise.
     """
 
     metric: str
@@ -152,19 +154,11 @@ def verdict_p(verdict: Verdict) -> str:
 
 
 DEFAULT_TOLERANCE = default_tolerance("share")
-
-
 DEFAULT_ALPHA = 0.05
-
-
 DEFAULT_MUST_SEE = 0.05
-
-
-# A significant rise of a share by so much is marked: a broken scorer rises too.
+# A significant rise of a share by so much gets a remark: a broken scorer can cause one too.
 LARGE_RISE = 0.10
-
-
-# 0.67 - 0.66 is a hair more than 0.01: a difference of exactly the bound must not depend on it.
+# 0.67 - 0.66 is slightly more than 0.01: a difference of exactly the bound must not depend on it.
 _ROUNDING = 1e-9
 
 
@@ -174,8 +168,8 @@ class Rules:
 
     Attributes:
         alpha: significance level of everything that is gated together.
-        must_see: a comparison whose MDE is larger cannot say `unchanged`; of a share, as a
-            fraction. For other units it is as many default tolerances as it is for shares.
+        must_see: a comparison with a larger MDE is not `unchanged`; of a share, as a fraction.
+            For other units it is as many default tolerances as it is for shares.
     """
 
     alpha: float = DEFAULT_ALPHA
@@ -196,8 +190,8 @@ class Candidate:
         comparison: the figures; None when nothing could be compared.
         tolerance: allowed change for the worse, in the metric's unit.
         gated: whether it can fail the run and takes part in Holm's correction.
-        not_judged: the word where the figures are not judged at all: `incomparable`, `missing`
-            or `incomplete`; None otherwise.
+        not_judged: the verdict where the figures are not evaluated: `incomparable`, `missing` or
+            `incomplete`; None otherwise.
         reason: why, in a sentence.
     """
 
@@ -213,8 +207,8 @@ def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple
     """The verdict on each candidate, in their order.
 
     Give all candidates of a session at once: Holm's correction is over every gated metric of
-    every checkpoint, for "worse" and for "better" alike. A metric that is not gated stands alone.
-    The first rule that fits gives the word:
+    every checkpoint, for "worse" and for "better" alike. Metrics that are not gated are not
+    corrected. The first rule that applies gives the verdict:
 
     1. `incomparable`, `missing`, `incomplete`: see `Candidate.not_judged`.
     2. `identical`: every compared outcome is the same.
@@ -227,12 +221,9 @@ def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple
     6. `unchanged`: everything else.
     """
     rules = rules or Rules()
-    worse = _adjusted(
-        candidates, [c.comparison.p_worse if c.comparison else None for c in candidates]
-    )
-    better = _adjusted(
-        candidates, [c.comparison.p_better if c.comparison else None for c in candidates]
-    )
+    figures = [candidate.comparison for candidate in candidates]
+    worse = _adjusted(candidates, [each.p_worse if each else None for each in figures])
+    better = _adjusted(candidates, [each.p_better if each else None for each in figures])
     return tuple(
         _verdict(candidate, worse[i], better[i], rules) for i, candidate in enumerate(candidates)
     )
@@ -241,12 +232,8 @@ def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple
 def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     """Whether the run's exit status is 1.
 
-    An incomplete run fails whatever the gate is: an error is not a score, and `off` silences
-    verdicts only.
-
-    Args:
-        verdicts: those on gated metrics.
-        complete: whether every planned sample has an outcome and none is an error.
+    A run that is not complete, without an outcome of a planned sample or with an error, fails
+    whatever the gate is: an error is not a score, and `off` turns off verdicts only.
     """
     return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
 
@@ -254,7 +241,7 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
 def _adjusted(
     candidates: Sequence[Candidate], p_values: Sequence[float | None]
 ) -> list[float | None]:
-    """Holm-adjusted p of the gated candidates that are judged; the others keep theirs."""
+    """Holm-adjusted p of the gated candidates that are evaluated; the others are unchanged."""
     adjusted = list(p_values)
     family = [
         i
@@ -275,8 +262,8 @@ def _verdict(
     large = (
         word == "improved"
         and figures is not None
-        and figures.improvement >= LARGE_RISE * _scale(figures.unit) - _ROUNDING
         and figures.unit in ("share", "points")
+        and figures.improvement >= LARGE_RISE * (100 if figures.unit == "points" else 1) - _ROUNDING
     )
     return Verdict(
         metric=candidate.metric,
@@ -291,10 +278,6 @@ def _verdict(
     )
 
 
-def _scale(unit: str) -> float:
-    return 100.0 if unit == "points" else 1.0
-
-
 def _word(
     candidate: Candidate, p_worse: float | None, p_better: float | None, rules: Rules
 ) -> tuple[Word, str]:
@@ -305,67 +288,38 @@ def _word(
         return "incomplete", "nothing to compare: no sample or value in common with the baseline"
     if figures.identical:
         return "identical", "every outcome is the same"
-    change = figures.improvement
-    unit = figures.unit
+    change, unit = figures.improvement, figures.unit
     fell = change < -tolerance - _ROUNDING
     rose = change > tolerance + _ROUNDING
-    by = amount(change, unit)
-    allowed = amount(tolerance, unit)
+    moved = f"{'worse' if change < 0 else 'better'} by {size(change, unit)}"
+    moved = moved if change else "no difference"
+    allowed, flips = f"tolerance {size(tolerance, unit)}", _flips(figures)
     if fell and p_worse is not None and p_worse <= rules.alpha:
-        return (
-            "regressed",
-            f"worse by {by}, tolerance {allowed}{_flips(figures)}, p worse, Holm = {p_worse:.2g}",
-        )
+        return "regressed", f"{moved}, {allowed}{flips}, p worse, Holm = {p_worse:.2g}"
     if rose and p_better is not None and p_better <= rules.alpha:
-        return (
-            "improved",
-            f"better by {by}{_flips(figures)}, p better, Holm = {p_better:.2g}",
-        )
+        return "improved", f"{moved}{flips}, p better, Holm = {p_better:.2g}"
     if p_worse is None:
-        return "inconclusive", f"{_moved(change, by)}; {_untested(figures)}"
+        missing = "one side has no standard error"
+        if figures.kind == "point":
+            missing = "the baseline gives neither n nor standard error"
+        return "inconclusive", f"{moved}; not tested: {missing}"
+    # What a change for the worse is called.
+    drop = "drop" if figures.higher_is_better else "rise"
+    n = "" if figures.n is None else f" at n = {figures.n:,}"
+    mde = f"MDE {size(figures.mde, unit)}{n}"
+    if figures.mde is None:
+        mde = f"MDE: no {drop}{n} would be found in four runs of five"
     if fell:
-        return (
-            "inconclusive",
-            f"worse by {by}, tolerance {allowed}, but p worse, Holm = {p_worse:.2g}; "
-            f"{_sensitivity(figures)}",
-        )
+        return "inconclusive", f"{moved}, {allowed}, but p worse, Holm = {p_worse:.2g}; {mde}"
     must_see = rules.must_see_of(figures)
     if figures.mde is None or figures.mde > must_see + _ROUNDING:
-        wanted = amount(must_see, unit)
-        return (
-            "inconclusive",
-            f"{_moved(change, by)}; a {_fall(figures)} of {wanted} would not have been found: "
-            f"{_sensitivity(figures)}",
-        )
-    return "unchanged", f"{_moved(change, by)}; {_sensitivity(figures)}"
-
-
-def _moved(change: float, by: str) -> str:
-    if not change:
-        return "no difference"
-    return f"{'worse' if change < 0 else 'better'} by {by}"
-
-
-def _fall(figures: Comparison) -> str:
-    """What a change for the worse is called: a `drop`, or a `rise` where less is better."""
-    return "drop" if figures.higher_is_better else "rise"
+        wanted = f"a {drop} of {size(must_see, unit)} would not have been found"
+        return "inconclusive", f"{moved}; {wanted}: {mde}"
+    return "unchanged", f"{moved}; {mde}"
 
 
 def _flips(figures: Comparison) -> str:
-    """`, 61 regressions and 24 improvements of 1,600` for a paired comparison, or nothing."""
+    """`, 61 lost and 24 won of 1,600` for a paired comparison; empty otherwise."""
     if figures.lost is None or figures.won is None or figures.n is None:
         return ""
     return f", {figures.lost:,} lost and {figures.won:,} won of {figures.n:,}"
-
-
-def _sensitivity(figures: Comparison) -> str:
-    n = "" if figures.n is None else f" at n = {figures.n:,}"
-    if figures.mde is None:
-        return f"MDE: no {_fall(figures)}{n} would be found in four runs of five"
-    return f"MDE {amount(figures.mde, figures.unit)}{n}"
-
-
-def _untested(figures: Comparison) -> str:
-    if figures.kind == "point":
-        return "not tested: the baseline gives neither n nor standard error"
-    return "not tested: one side has no standard error"

@@ -10,10 +10,11 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import parse_object, reading
 from ..gate.baseline import (
     FORMAT,
     OLDER_FORMATS,
@@ -29,34 +30,31 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _REMEDY = "Write the file with --update-baseline, or give bare numbers by metric."
+_NO_FRACTION = "not a fraction from 0 to 1"
 
 
 def load(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline: our own file, bare numbers, lm-eval results, or an earlier run's folder.
 
-    Args:
-        path: a file, or a folder that holds exactly one `*_baseline.json`.
+    A folder must have exactly one `*_baseline.json`.
 
     Raises:
-        CkptbenchError: it cannot be read or is not a baseline; names the place in the file.
+        CkptbenchError: it cannot be read or is not a baseline; names the part of the file.
     """
     file = _choose(Path(path))
     where = str(file)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not file.exists():
         raise CkptbenchError(
             "there is no such baseline", where=where, remedy="Check the path of --baseline."
-        ) from None
+        )
+    with reading(file, "Check its permissions."):
+        encoded = file.read_bytes()
+    try:
+        text = encoded.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CkptbenchError(
-            f"is not UTF-8 text (byte {error.start})", where=where, remedy=_REMEDY
-        ) from None
-    except OSError as error:
-        raise CkptbenchError(
-            f"cannot be read: {error.strerror}", where=where, remedy="Check its permissions."
-        ) from error
-    content = _parse(text, where)
+        what = f"is not UTF-8 text (byte {error.start})"
+        raise CkptbenchError(what, where=where, remedy=_REMEDY) from None
+    content = parse_object(text, where, remedy=_REMEDY, strict=True)
     if "format" in content or "benchmarks" in content:
         return _read_baseline(content, text, where)
     if "results" in content:
@@ -110,42 +108,6 @@ def _choose(path: Path) -> Path:
     )
 
 
-def _parse(text: str, where: str) -> dict[str, Any]:
-    def refuse_constant(name: str) -> NoReturn:
-        raise CkptbenchError(
-            f"holds {name}, which is not JSON", where=where, remedy="Write null or leave it out."
-        )
-
-    def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in content:
-                raise CkptbenchError(
-                    f"holds the key {key!r} twice", where=where, remedy="Keep one of them."
-                )
-            content[key] = value
-        return content
-
-    try:
-        content = json.loads(
-            text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicates
-        )
-    except json.JSONDecodeError as error:
-        raise CkptbenchError(
-            f"is not JSON: {error.msg}",
-            where=f"{where}:{error.lineno}:{error.colno}",
-            remedy=_REMEDY,
-        ) from None
-    except (ValueError, RecursionError) as error:
-        # An integer of thousands of digits, or objects nested without end.
-        raise CkptbenchError(f"cannot be read: {error}", where=where, remedy=_REMEDY) from None
-    if not isinstance(content, dict):
-        raise CkptbenchError(
-            f"is a JSON {type(content).__name__}, not an object", where=where, remedy=_REMEDY
-        )
-    return content
-
-
 def _read_baseline(content: Mapping[str, Any], text: str, where: str) -> Baseline:
     from pydantic import TypeAdapter, ValidationError
 
@@ -157,7 +119,7 @@ def _read_baseline(content: Mapping[str, Any], text: str, where: str) -> Baselin
             remedy="Use the ckptbench version that wrote it, or make the baseline again.",
         )
     try:
-        baseline = TypeAdapter(Baseline).validate_json(text.removeprefix("\ufeff"), strict=True)
+        baseline = TypeAdapter(Baseline).validate_json(text, strict=True)
     except ValidationError as error:
         raise _explain(error.errors(include_url=False), where) from None
     for location, wrong in _contradictions(baseline):
@@ -166,13 +128,13 @@ def _read_baseline(content: Mapping[str, Any], text: str, where: str) -> Baselin
 
 
 def _explain(errors: list[ErrorDetails], where: str) -> CkptbenchError:
-    """The error of the first wrong place; a mistyped key comes before the key it leaves missing."""
+    """The first error; an unknown key comes before the missing one that it may be a typo of."""
     unknown = ("extra_forbidden", "unexpected_keyword_argument")
     first = min(errors, key=lambda error: error["type"] not in unknown)
     loc = [str(part) for part in first["loc"]]
     others = len(errors) - 1
     if loc[0] == "settings" and len(loc) > 2:
-        # A setting may be of several types: pydantic reports each that it tried as a place.
+        # A setting may have several types: pydantic reports an error for each.
         *above, key = loc[:2]
         given = reprlib.repr(first["input"])
         what = f"{key!r} is {given}, not a string, a number, true, false or null"
@@ -191,7 +153,7 @@ def _explain(errors: list[ErrorDetails], where: str) -> CkptbenchError:
 
 
 def _known_keys(location: list[str]) -> list[str]:
-    """The keys that an object at this place of the file has."""
+    """The keys of an object at this location in the file."""
     match location:
         case []:
             owner: Any = Baseline
@@ -205,7 +167,7 @@ def _known_keys(location: list[str]) -> list[str]:
 
 
 def _contradictions(baseline: Baseline) -> Iterator[tuple[str, str]]:
-    """Places of a well-formed file and what is wrong there."""
+    """Locations in a well-formed file and what is wrong there."""
     for protocol, bench in baseline.benchmarks.items():
         location = f"benchmarks → {protocol}"
         if isinstance(bench.trials, int) and bench.trials < 1:
@@ -224,24 +186,20 @@ def _contradictions(baseline: Baseline) -> Iterator[tuple[str, str]]:
         for metric, bound in bench.tolerance.items():
             shares = metric not in bench.scores or bench.scores[metric].unit == "share"
             if bound < 0 or (shares and bound > 1):
-                yield (
-                    f"{location} → tolerance",
-                    f"{metric!r} is {bound}, not a fraction from 0 to 1",
-                )
+                yield f"{location} → tolerance", f"{metric!r} is {bound}, {_NO_FRACTION}"
         for sample, row in bench.outcomes.items():
+            inside = f"{location} → outcomes → {sample}"
             if len(row) != len(bench.metrics):
-                wrong = f"has {len(row)} values for {len(bench.metrics)} metrics"
-                yield f"{location} → outcomes → {sample}", wrong
+                yield inside, f"has {len(row)} values for {len(bench.metrics)} metrics"
                 continue
             for metric, value in zip(bench.metrics, row, strict=True):
                 if not _possible(metric, value):
-                    wrong = f"{metric!r} is {value}, not a fraction from 0 to 1"
-                    yield f"{location} → outcomes → {sample}", wrong
+                    yield inside, f"{metric!r} is {value}, {_NO_FRACTION}"
 
 
 def _wrong_score(location: str, metric: str, score: BaselineScore) -> Iterator[tuple[str, str]]:
     if not _possible(metric, score.value):
-        yield location, f"'value' is {score.value}, not a fraction from 0 to 1"
+        yield location, f"'value' is {score.value}, {_NO_FRACTION}"
     if score.standard_error is not None and score.standard_error < 0:
         yield location, f"'standard_error' is {score.standard_error}"
     if score.n is not None and score.n < 0:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._util.errors import CkptbenchError, nearest
-from .._util.jsonio import pretty
+from .._util.jsonio import Scalar, pretty
 from .._util.names import epoch_in, step_in
 from .._util.version import __version__
 from ..gate.baseline import (
@@ -20,7 +20,7 @@ from ..gate.baseline import (
     BaselineComposite,
     baseline_benchmark,
 )
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import METRIC
 from ..scores.intervals import proportion_standard_error
 from ..scores.metric import Metric
@@ -37,21 +37,31 @@ def read_baseline(path: Path) -> Result:
         CkptbenchError: it is no baseline of this version.
     """
     baseline = load(path)
-    seq_len = baseline.settings.get("seq_len")
+    seq_len, facts = sequence_and_facts(baseline.settings)
     composite = baseline.composite
+    reason = "a baseline has no standard error of its composite"
     measurement = Measurement(
         name=baseline.checkpoint,
         step=step_in(baseline.checkpoint),
         epoch=epoch_in(baseline.checkpoint),
-        seq_len=seq_len if isinstance(seq_len, int) else None,
+        seq_len=seq_len,
         benchmarks=tuple(_benchmark(stored) for stored in baseline.benchmarks.values()),
-        composite=_composite(composite.value) if composite else None,
+        composite=Score(METRIC, composite.value, 0, 0, reason=reason) if composite else None,
         weights=composite.weights if composite else {},
         source=str(path),
         fingerprint=baseline.fingerprint,
-        facts={k: v for k, v in baseline.settings.items() if k != "seq_len"},
+        facts=facts,
     )
     return Result(path, "ckptbench", (measurement,))
+
+
+def sequence_and_facts(
+    settings: Mapping[str, Scalar],
+) -> tuple[int | None, dict[str, Scalar]]:
+    """The sequence length of an engine's settings, and the other settings."""
+    seq_len = settings.get("seq_len")
+    others = {name: value for name, value in settings.items() if name != "seq_len"}
+    return seq_len if isinstance(seq_len, int) else None, others
 
 
 def _benchmark(stored: BaselineBenchmark) -> BenchmarkMeasurement:
@@ -77,7 +87,7 @@ def _benchmark(stored: BaselineBenchmark) -> BenchmarkMeasurement:
 
 
 def table_of(stored: BaselineBenchmark) -> SampleValues:
-    """The samples' values that a baseline holds, the trials of each reduced."""
+    """The samples' values in a baseline, with the trials of each reduced."""
     samples = tuple(sorted(stored.outcomes))
     rows = [[np.nan if v is None else v for v in stored.outcomes[s]] for s in samples]
     scores = stored.scores.items()
@@ -92,22 +102,16 @@ def table_of(stored: BaselineBenchmark) -> SampleValues:
     )
 
 
-def _composite(value: float | None) -> Score:
-    reason = "a baseline keeps no standard error of its composite"
-    return Score(METRIC, value, 0, 0, reason=reason)
-
-
 def baseline_text(
     measurement: Measurement, result: Result, protocols: Mapping[str, str] | None = None
 ) -> str:
     """The text of a baseline file.
 
-    It is our own format where every benchmark has a protocol, and otherwise bare numbers by
-    metric, which state none.
+    Our own format where every benchmark has a protocol, else bare numbers by metric.
 
     Args:
-        result: what the measurement is one of.
-        protocols: the protocol of a benchmark whose source states none, such as
+        result: the source of the measurement.
+        protocols: the protocol of a benchmark whose source reports none, such as
             `{"real": "real/whole-word"}`.
 
     Raises:
@@ -139,7 +143,7 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
     benchmarks = {}
     for bench in measurement.benchmarks:
         protocol = bench.protocol or given[bench.benchmark]
-        benchmarks[protocol] = _held_benchmark(bench, protocol, result.origin)
+        benchmarks[protocol] = _stored_benchmark(bench, protocol, result.origin)
     seq_len = {} if measurement.seq_len is None else {"seq_len": measurement.seq_len}
     summary = result.summary
     settings: Mapping[str, Any] = {}
@@ -158,7 +162,7 @@ def _baseline(measurement: Measurement, result: Result, given: Mapping[str, str]
     )
 
 
-def _held_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
+def _stored_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -> BaselineBenchmark:
     bench = replace(bench, protocol=protocol)
     # Samples of other tools have hashes of their own: later runs would find none in common.
     if bench.table is not None and origin == "ckptbench":
@@ -179,7 +183,7 @@ def _bare(measurement: Measurement) -> dict[str, Any]:
                 raise CkptbenchError(
                     f"two benchmarks have the metric {score.metric}",
                     where=measurement.source,
-                    remedy="State their protocols with --protocol.",
+                    remedy="Give their protocols with --protocol.",
                 )
             scores[score.metric] = score
     if not scores:
@@ -187,17 +191,16 @@ def _bare(measurement: Measurement) -> dict[str, Any]:
     n = {metric: score.n for metric, score in scores.items() if score.n}
     values: dict[str, Any] = {
         metric: {"value": score.value, "standard_error": score.standard_error}
-        if _states_its_error(score)
+        if _has_own_error(score)
         else score.value
         for metric, score in scores.items()
     }
     return {**values, "n": n} if n else values
 
 
-def _states_its_error(score: Score) -> bool:
-    """Whether a standard error says more than n does, from which it is computed otherwise."""
+def _has_own_error(score: Score) -> bool:
+    """Whether a standard error is not the one that follows from n."""
     if score.standard_error is None or score.value is None:
         return False
-    if not score.share or not score.n:
-        return True
-    return score.standard_error != proportion_standard_error(score.value, score.n)
+    implied = proportion_standard_error(score.value, score.n) if score.share and score.n else None
+    return score.standard_error != implied

@@ -8,26 +8,17 @@ from math import isfinite
 from pathlib import Path
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import reading
 from .._util.names import epoch_in, step_in
 from ..analysis.composites import with_composite
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import reported_score
+from .reported import real_and_lambada
 from .result import Result
 
 _SHARES = {"real1": "real@1", "real5": "real@5", "lambada": "lambada@1"}
-_REQUIRED = ("checkpoint",)
-COLUMNS = (
-    "run",
-    "seq_len",
-    "checkpoint",
-    "step",
-    "epoch",
-    *_SHARES,
-    "n",
-    "lambada_n",
-    "printed_composite",
-)
+_ABOUT = ("run", "seq_len", "checkpoint", "step", "epoch")
+COLUMNS = (*_ABOUT, *_SHARES, "n", "lambada_n", "printed_composite")
 _REMEDY = f"Columns are {', '.join(COLUMNS)}."
 
 
@@ -39,10 +30,10 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
     the number of samples of Real@K; that of LAMBADA@1 is `lambada_n`.
 
     Args:
-        n: samples where the table states none: by run, by sequence length, `lambada`, or `*`.
+        n: samples where the table has none: by run, by sequence length, `lambada`, or `*`.
 
     Raises:
-        CkptbenchError: a column is unknown, or a value is not what its column holds.
+        CkptbenchError: a column is unknown, or a value is not valid in its column.
     """
     given = dict(n or {})
     rows = list(_table_rows(path))
@@ -54,7 +45,7 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
     if unused := sorted(given.keys() - used):
         keys = sorted({m.run for m in read} | {str(m.seq_len) for m in read if m.seq_len})
         raise CkptbenchError(
-            f"nothing in {path} is named {unused[0]!r}, or it states its own n"
+            f"nothing in {path} is named {unused[0]!r}, or it has its own n"
             f"{nearest(unused[0], keys)}",
             where="--n",
             remedy=f"Runs and sequence lengths are {', '.join(keys)}.",
@@ -63,14 +54,14 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
     if missing and any(b.benchmark == "real" for m in read for b in m.benchmarks):
         notes.append("checkpoints without n cannot be tested: give it with --n")
     if any(b.benchmark == "lambada" and not b.scores[0].n for m in read for b in m.benchmarks):
-        notes.append("lambada@1 is stated without its n (lambada_n): it is not tested")
+        notes.append("lambada@1 is reported without its n (lambada_n): it is not tested")
     return Result(path, "table", tuple(read), notes=tuple(notes))
 
 
 def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Lines by number, their cells by column."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with reading(path), path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
             header = [name.strip() for name in next(reader, [])]
             _check_header(header, path)
@@ -84,9 +75,7 @@ def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                     )
                 row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
                 yield reader.line_num, row
-    except UnicodeDecodeError:
-        raise CkptbenchError("is not UTF-8 text", where=str(path)) from None
-    except (OSError, csv.Error) as error:
+    except csv.Error as error:
         raise CkptbenchError(f"cannot be read: {error}", where=str(path)) from error
 
 
@@ -98,9 +87,8 @@ def _check_header(header: list[str], path: Path) -> None:
             )
         if header.count(name) > 1:
             raise CkptbenchError(f"has the column {name!r} twice", where=str(path))
-    for name in _REQUIRED:
-        if name not in header:
-            raise CkptbenchError(f"has no column {name!r}", where=str(path), remedy=_REMEDY)
+    if "checkpoint" not in header:
+        raise CkptbenchError("has no column 'checkpoint'", where=str(path), remedy=_REMEDY)
     if not set(_SHARES) & set(header):
         raise CkptbenchError("has no column of scores", where=str(path), remedy=_REMEDY)
 
@@ -146,17 +134,8 @@ def _measurement(
             shares[column] = value / scale
             if not 0 <= shares[column] <= 1:
                 raise CkptbenchError(f"{column!r} is {row[column]}, not a share", where=where)
-    parts = (("real", ("real1", "real5"), n), ("lambada", ("lambada",), lambada_n))
-    benchmarks = tuple(
-        BenchmarkMeasurement(
-            benchmark,
-            "",
-            True,
-            tuple(reported_score(_SHARES[c], shares[c], n=count) for c in part if c in shares),
-        )
-        for benchmark, part, count in parts
-        if any(column in shares for column in part)
-    )
+    values = {_SHARES[column]: share for column, share in shares.items() if column in _SHARES}
+    benchmarks = real_and_lambada(values, n, lambada_n)
     if not benchmarks:
         raise CkptbenchError(f"{name} has no score", where=where)
     step = _count_in(row, "step", number, path)

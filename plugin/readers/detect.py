@@ -1,4 +1,4 @@
-"""Which reader a path is for, and which of a folder's results is meant."""
+"""Choose the reader for a path, and the result in a folder of several."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ResultReader:
 
     Attributes:
         name: of the tool, as `Result.origin` has it.
-        accepts: whether it can read an existing file or folder; it looks at no more than it needs.
-        read: makes a result of what it accepts.
+        accepts: whether it can read an existing file or folder; it reads no more than needed.
+        read: reads what it accepts.
     """
 
     name: str
@@ -45,15 +45,15 @@ class ResultReader:
 
 
 def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
-    """Read results, whatever made them. Of a folder of runs, the newest is taken.
+    """Read results, whatever tool wrote them; of a folder of runs, the newest.
 
-    Readers that plugins contribute are asked first.
+    Readers that plugins contribute come first.
 
     Args:
-        n: samples where a CSV states none: by run, by sequence length, `lambada`, or `*`.
+        n: samples where a CSV has none: by run, by sequence length, `lambada`, or `*`.
 
     Raises:
-        CkptbenchError: the path holds nothing that can be read; it says what is accepted.
+        CkptbenchError: the path has no results that can be read; lists what is accepted.
     """
     if not path.exists():
         raise CkptbenchError("there is no such file or folder", where=str(path), remedy=_ACCEPTED)
@@ -69,10 +69,7 @@ def read(path: Path, *, n: Mapping[str, int] | None = None) -> Result:
 
 
 def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tuple[Result, ...]:
-    """Read several; files `*_eval_results.json` of one folder are one result.
-
-    Args:
-        n: as in `read`, for the tables among them.
+    """Read several, with `n` for the tables; `*_eval_results.json` of one folder are one result.
 
     Raises:
         CkptbenchError: as in `read`; or the same result is given twice.
@@ -87,7 +84,7 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
         else:
             results.append(read(path, n=n if path.suffix.lower() == ".csv" else None))
     if n and not any(result.origin == "table" for result in results):
-        raise CkptbenchError("is for a CSV that states no n", where="--n")
+        raise CkptbenchError("is for a CSV without n", where="--n")
     whole = [r if r.origin else read_eval_results(siblings[r.path]) for r in results]
     seen: set[Path] = set()
     for result in whole:
@@ -134,7 +131,7 @@ def _folder(folder: Path) -> Result:
         raise CkptbenchError(
             f"is a run that has not ended: it holds no {SUMMARY}",
             where=str(folder),
-            remedy=f"Continue it with --run-id={folder.name}; what is stored is not asked again.",
+            remedy=f"Continue it with --run-id={folder.name}; stored answers are reused.",
         )
     runs = sorted(folder.glob(f"*/{SUMMARY}"), key=lambda p: (p.stat().st_mtime_ns, str(p)))
     if runs:
@@ -163,11 +160,7 @@ def _of_lm_eval(path: Path) -> bool:
 
 
 def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
-    """The checkpoints of a folder, in the order of their training; of each the newest file.
-
-    Args:
-        files: the newest last.
-    """
+    """The checkpoints of a folder in training order, of each the newest (the last) file."""
     newest: dict[tuple[str, str], tuple[Path, Result]] = {}
     for path in files:
         result = _file(path)

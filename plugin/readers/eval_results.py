@@ -10,33 +10,31 @@ from .._util.errors import CkptbenchError, nearest
 from .._util.jsonio import is_count, is_number
 from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import fraction, read_object, reported_score, run_of
+from .reported import fraction, read_object, real_and_lambada, run_of
 from .result import Result
 
 ENDING = "_eval_results.json"
-_SCORES = ("real1", "real5", "lambada_top1", "score")
-_NEEDED = ("coref_samples", *_SCORES)
+_SCORES = {"real1": "real@1", "real5": "real@5", "lambada_top1": "lambada@1"}
+_NEEDED = ("coref_samples", *_SCORES, "score")
 _KNOWN = (*_NEEDED, "checkpoint", "run", "step", "epoch", "seq_len", "lambada_samples")
 
 
 def read_eval_results(paths: Sequence[Path]) -> Result:
     """Read the files of one folder, the checkpoints in natural order.
 
-    `coref_samples` is the n of Real@K. That of LAMBADA@1 is not stated, unless by
-    `lambada_samples`, so its differences are not tested.
-
-    Other scalars of a file are facts of its checkpoint.
+    `coref_samples` is the n of Real@K. That of LAMBADA@1 is only in `lambada_samples`; without it
+    differences are not tested. Other scalars of a file become facts of its checkpoint.
 
     Raises:
-        CkptbenchError: a key that is missing stands there mistyped, or a score is no fraction.
+        CkptbenchError: a missing key is there mistyped, or a score is no fraction.
     """
     read = sorted((_measurement(path) for path in paths), key=lambda m: natural_key(m.name))
     notes = []
     parts = [bench for measurement in read for bench in measurement.benchmarks]
     if any(b.benchmark == "lambada" and not b.scores[0].n for b in parts):
-        notes.append("lambada@1 is stated without its n: its differences are not tested")
+        notes.append("lambada@1 is reported without its n: its differences are not tested")
     location = paths[0] if len(paths) == 1 else paths[0].parent
     return Result(location, "eval-results", tuple(read), notes=tuple(notes))
 
@@ -45,20 +43,9 @@ def _measurement(path: Path) -> Measurement:
     content = read_object(path)
     _check_keys(content, path)
     where = str(path)
-    values = {key: fraction(content, key, where) for key in _SCORES}
-    n = _count(content, "coref_samples", where)
-    benchmarks = []
-    if values["real1"] is not None or values["real5"] is not None:
-        scores = (
-            reported_score("real@1", values["real1"], n=n),
-            reported_score("real@5", values["real5"], n=n),
-        )
-        benchmarks.append(BenchmarkMeasurement("real", "", True, scores))
-    if values["lambada_top1"] is not None:
-        lambada = reported_score(
-            "lambada@1", values["lambada_top1"], n=_count(content, "lambada_samples", where)
-        )
-        benchmarks.append(BenchmarkMeasurement("lambada", "", True, (lambada,)))
+    values = {metric: fraction(content, key, where) for key, metric in _SCORES.items()}
+    n, lambada_n = (_count(content, key, where) for key in ("coref_samples", "lambada_samples"))
+    benchmarks = real_and_lambada(values, n, lambada_n)
     if not benchmarks:
         raise CkptbenchError("holds no score", where=where)
     spec = str(content.get("checkpoint") or path.name.removesuffix(ENDING))
@@ -76,11 +63,11 @@ def _measurement(path: Path) -> Measurement:
         step=step if isinstance(step, int) else step_in(name),
         epoch=float(epoch) if is_number(epoch) else epoch_in(name),
         seq_len=_count(content, "seq_len", where),
-        benchmarks=tuple(benchmarks),
+        benchmarks=benchmarks,
         source=where,
         spec=spec,
         facts=facts,
-        printed_composite=values["score"],
+        printed_composite=fraction(content, "score", where),
     )
     return with_composite(measurement, DEFAULT_WEIGHTS)
 

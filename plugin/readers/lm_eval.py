@@ -12,8 +12,8 @@ import numpy as np
 
 from .._util.names import step_in
 from ..gate.baseline import Baseline, BaselineScore, bare_baseline
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..results.lm_eval_files import ResultsFile, logged_documents, sample_log
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.metric import SHARE, known_metric
 from ..scores.score import SampleValues, Score
 from .reported import read_object, reported_score, run_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,18 @@ from .._util.jsonio import is_count, is_number
 from .._util.names import step_in
 from ..analysis.composites import with_composite
 from ..gate.baseline import Baseline, BaselineScore, bare_baseline
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..results.lm_eval_files import ResultsFile
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
 from ..scores.metric import known_metric
 from ..scores.score import Score
 from .lm_eval import named
-from .reported import fraction, read_object, reported_score, run_of
+from .reported import FRACTIONS, fraction, read_object, reported_score, run_of
 from .result import Result
 
 _ENDING = "_stderr"
 _COUNTS = ("n", "n_samples", "samples")
+_KEYS = ("value", "standard_error", "n")
 
 
 def read_numbers_file(path: Path) -> Result:
@@ -39,7 +39,11 @@ def read_numbers_file(path: Path) -> Result:
     if "results" in content:
         return _by_task(content, path)
     tasks = {key: entry for key, entry in content.items() if key != "config"}
-    if isinstance(content.get("config"), Mapping) and all(map(_is_numbers, tasks.values())):
+    numeric = (
+        isinstance(task, Mapping) and task and all(map(is_number, task.values()))
+        for task in tasks.values()
+    )
+    if isinstance(content.get("config"), Mapping) and all(numeric):
         # The evaluation harness of BigCode names its tasks at the top.
         return _by_task({"results": tasks, "config": content["config"]}, path)
     bare = read_bare_numbers(content, str(path)).benchmarks[""].scores
@@ -54,7 +58,7 @@ def _by_task(content: Mapping[str, Any], path: Path) -> Result:
     results = content["results"]
     if not isinstance(results, Mapping) or not results:
         raise CkptbenchError("'results' holds no numbers by task", where=str(path))
-    # A tool wrote it, and not a person: what is out of range is shown, and no typing error.
+    # With `config` a tool wrote it: a value out of range is shown, and not taken for a typo.
     config = content.get("config")
     file = ResultsFile(content, str(path))
     by_task: dict[str, list[Score]] = {}
@@ -71,11 +75,7 @@ def _by_task(content: Mapping[str, Any], path: Path) -> Result:
         raise CkptbenchError("'results' holds no metric", where=str(path))
     if config is None:
         return _result(path, str(content.get("model") or path.stem), by_task)
-    result = _result(path, file.model or path.stem, by_task)
-    (measurement,) = result.measurements
-    name, run, step = named(file.model, file.revision, path)
-    measurement = replace(measurement, name=name, run=run, step=step)
-    return replace(result, measurements=(measurement,))
+    return _result(path, file.model or path.stem, by_task, named(file.model, file.revision, path))
 
 
 def read_evalplus(content: Mapping[str, Any], path: Path) -> Result:
@@ -96,10 +96,6 @@ def read_evalplus(content: Mapping[str, Any], path: Path) -> Result:
             for metric in numbers
         ]
     return _result(path, path.stem.removesuffix("_eval_results"), scores)
-
-
-def _is_numbers(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and bool(entry) and all(map(is_number, entry.values()))
 
 
 def _scores(
@@ -123,16 +119,24 @@ def _scores(
     return scores
 
 
-def _result(path: Path, model: str, scores: Mapping[str, list[Score]]) -> Result:
+def _result(
+    path: Path,
+    model: str,
+    scores: Mapping[str, list[Score]],
+    names: tuple[str, str, int | None] | None = None,
+) -> Result:
+    """A result of one checkpoint; `names` are its name, run and step, else they are the model's."""
+    last = model.rstrip("/").rpartition("/")[2] or model
+    name, run, step = names or (last, run_of(model), step_in(model))
     benchmarks = tuple(
         BenchmarkMeasurement(name, "", True, tuple(found))
         for name, found in scores.items()
         if found
     )
     measurement = Measurement(
-        name=model.rstrip("/").rpartition("/")[2] or model,
-        run=run_of(model),
-        step=step_in(model),
+        name=name,
+        run=run,
+        step=step,
         benchmarks=benchmarks,
         source=str(path),
         spec=model,
@@ -141,18 +145,12 @@ def _result(path: Path, model: str, scores: Mapping[str, list[Score]]) -> Result
     return Result(path, "numbers", (measurement,))
 
 
-_KEYS = ("value", "standard_error", "n")
-
-
-_FRACTIONS = "Scores are fractions: write 0.6778, not 67.78."
-
-
 def read_bare_numbers(content: Mapping[str, Any], where: str) -> Baseline:
     """The baseline of `{"real@1": 0.6778, "real@5": 0.8244, "n": 2400}`.
 
     `n` may be missing, one number for all, or a number by metric. A value may be an object with
-    `value`, `standard_error` and `n`. Names of shares must have fractions; what other names mean
-    is declared by the benchmark they are compared with.
+    `value`, `standard_error` and `n`. Shares must be fractions; the benchmark that other names are
+    compared with declares their unit.
 
     Raises:
         CkptbenchError: a value is no number, a share is no fraction, or `n` is no count or names
@@ -165,11 +163,11 @@ def read_bare_numbers(content: Mapping[str, Any], where: str) -> Baseline:
         )
     counts = _counts(content.get("n"), values, where)
     return bare_baseline(
-        {name: _stated(name, value, counts.get(name), where) for name, value in values.items()}
+        {name: _score(name, value, counts.get(name), where) for name, value in values.items()}
     )
 
 
-def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
+def _score(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
     entry = given if isinstance(given, Mapping) else {"value": given}
     for key in entry:
         if key not in _KEYS:
@@ -179,7 +177,13 @@ def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
                 remedy=f"Keys are {', '.join(_KEYS)}.",
             )
     kind = known_metric(name)
-    _check_number(name, entry.get("value"), kind.unit == "share", where)
+    value = entry.get("value")
+    if not is_number(value):
+        raise CkptbenchError(f"{name!r} is {value!r}, not a number", where=where, remedy=FRACTIONS)
+    if kind.unit == "share" and not 0 <= value <= 1:
+        why = "looks like a percentage" if 1 < value <= 100 else "is not between 0 and 1"
+        what = f"{name!r} is {value}, which {why}: fractions are expected"
+        raise CkptbenchError(what, where=where, remedy=FRACTIONS)
     error = entry.get("standard_error")
     if error is not None and (not is_number(error) or error < 0):
         raise CkptbenchError(
@@ -189,24 +193,12 @@ def _stated(name: str, given: Any, n: int | None, where: str) -> BaselineScore:
         )
     own = _counts(entry.get("n"), {name: 0}, f"{where}: {name}").get(name)
     return BaselineScore(
-        float(entry["value"]),
+        float(value),
         None if error is None else float(error),
         n if own is None else own,
         kind.unit,
         kind.higher_is_better,
     )
-
-
-def _check_number(name: str, value: Any, share: bool, where: str) -> None:
-    if not is_number(value):
-        raise CkptbenchError(f"{name!r} is {value!r}, not a number", where=where, remedy=_FRACTIONS)
-    if share and not 0 <= value <= 1:
-        kind = "looks like a percentage" if 1 < value <= 100 else "is not between 0 and 1"
-        raise CkptbenchError(
-            f"{name!r} is {value}, which {kind}: fractions are expected",
-            where=where,
-            remedy=_FRACTIONS,
-        )
 
 
 def _counts(n: Any, values: Mapping[str, Any], where: str) -> dict[str, int]:

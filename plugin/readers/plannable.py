@@ -1,23 +1,14 @@
-"""What planning takes from results: shares, flips that were seen, and trials of problems."""
+"""What planning takes from results: shares, observed flips, and trials of problems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isfinite
 
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.planning import Passes, changed_beside_the_draw, trials_of
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.score import Score
 from .result import Result
-
-
-def column_of(benchmark: BenchmarkMeasurement, metric: str) -> dict[str, float]:
-    """A metric's value by sample; empty where only numbers are known."""
-    table = benchmark.table
-    if table is None or metric not in table.metrics:
-        return {}
-    values = table.values[:, table.metrics.index(metric)].tolist()
-    return dict(zip(table.samples, values, strict=True))
 
 
 def noise_floor(result: Result, benchmark: BenchmarkMeasurement) -> Iterator[tuple[float, str]]:
@@ -42,22 +33,20 @@ def seen_flips(
 
 
 def _column_of(measurement: Measurement, metric: str) -> dict[str, float]:
-    for benchmark in measurement.primary_benchmarks():
-        if column := column_of(benchmark, metric):
-            return column
-    return {}
+    columns = (each.column(metric) for each in measurement.primary_benchmarks())
+    return next(filter(None, columns), {})
 
 
 def passes_of(result: Result, benchmark: BenchmarkMeasurement, metric: str) -> Passes | None:
-    """The trials behind a metric pass@k, as its problems' shares of passed ones tell.
+    """The trials behind a metric pass@k, from its problems' shares of passed ones.
 
     None for another metric, without the problems' pass@1, or with one trial each.
     """
     name, at, k = metric.partition("@")
-    shares = column_of(benchmark, "pass@1")
-    if name != "pass" or not at or not k.isdecimal() or not shares:
+    shares = benchmark.column("pass@1")
+    if name != "pass" or not at or not k.isdecimal():
         return None
-    if not all(map(isfinite, shares.values())):
+    if not shares or not all(map(isfinite, shares.values())):
         return None
     requested = result.summary.drawing.get("num_samples") if result.summary else None
     trials = (
@@ -72,10 +61,10 @@ def passes_of(result: Result, benchmark: BenchmarkMeasurement, metric: str) -> P
 def changed_of(
     passes: Passes, benchmark: BenchmarkMeasurement, metric: str, second: Measurement | None
 ) -> float | None:
-    """What problems differ by beside the draw between two results; None where it is not known."""
+    """The problems' differences between two results beside the draw; None where not known."""
     if second is None:
         return None
-    now, then = column_of(benchmark, metric), _column_of(second, metric)
+    now, then = benchmark.column(metric), _column_of(second, metric)
     shares = _column_of(second, "pass@1")
     common = [sample for sample in now if sample in then and sample in shares]
     trials = trials_of(shares[sample] for sample in common)

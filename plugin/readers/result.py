@@ -1,20 +1,19 @@
-"""What one source of results holds: the value every reader returns."""
+"""The results of one source: the value that every reader returns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from .._util.jsonio import JSON
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from ..results.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """One line of a sample file: a sample under a protocol, as one trial of it went.
+    """One line of a sample file: one trial of a sample under a protocol.
 
     Attributes:
         checkpoint: name of the checkpoint that answered.
@@ -45,14 +44,12 @@ class SampleRow:
     response: dict[str, JSON] | None
 
 
-class Samples(Protocol):
-    """Gives a source's sample rows, reading them anew each time: they may be many."""
-
-    def __call__(self, checkpoint: str, benchmark: str) -> Iterator[SampleRow]: ...
+Samples = Callable[[str, str], Iterator[SampleRow]]
+"""Reads the rows of a checkpoint and a benchmark, each time again: they may be many."""
 
 
 def no_samples(checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
-    """The sample rows of a source that keeps none."""
+    """The sample rows of a source without any."""
     return iter(())
 
 
@@ -62,11 +59,11 @@ class Result:
 
     Attributes:
         path: the file or folder that was read.
-        origin: what made it: `ckptbench`, `lm-eval`, `numbers`, `eval-results`, `table`.
+        origin: the tool that wrote it: `ckptbench`, `lm-eval`, `numbers`, `eval-results`, `table`.
         measurements: one for each checkpoint, in the source's order.
-        summary: the run's whole summary, of a run of ours.
-        samples: gives its sample rows by checkpoint and benchmark.
-        notes: sentences the reader must know, such as what was left out and why.
+        summary: the run's whole summary, of a run of our own.
+        samples: reads its sample rows by checkpoint and benchmark.
+        notes: sentences for the reader, such as what was left out and why.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""A run of ours: `summary.json`, and the sample files beside it."""
+"""Read a run of our own: `summary.json`, and the sample files beside it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
+from .._util.jsonio import reading
 from .._util.names import epoch_in, step_in
-from ..results.layout import safe_name
-from ..results.measurement import BenchmarkMeasurement, Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
+from ..results.layout import safe_name, samples_path
 from ..results.summary import (
     OLDER_SUMMARY_FORMATS,
     SUMMARY_FORMAT,
@@ -26,13 +27,13 @@ from ..scores.aggregate import TrialValue, fold, tabulate
 from ..scores.reducers import reducer_of
 from ..scores.score import SampleValues
 from .baseline import load
-from .baseline_measurement import table_of
+from .baseline_measurement import sequence_and_facts, table_of
 from .reported import read_object, run_of
 from .result import Result, SampleRow
 
 SUMMARY = "summary.json"
 _OF_THE_LINE = [field.name for field in fields(SampleRow)][2:]
-# No JSON string holds this: a quotation mark within one is escaped.
+# No JSON string contains this, because a quotation mark within one is escaped.
 _FIELDS = ', "fields": '
 _REMEDY = "Copy the run's folder again, or continue the run with the same --run-id."
 
@@ -40,10 +41,10 @@ _REMEDY = "Copy the run's folder again, or continue the run with the same --run-
 def read_run(folder: Path) -> Result:
     """Read a run's folder.
 
-    The scores are those of `summary.json`. The tables are folded from the sample files again, or
-    taken from the run's baseline file where its reducer is not registered in this process. A table
-    is kept only when it gives the scores that the summary states: otherwise a note names the file,
-    and comparisons are of numbers.
+    The scores are those of `summary.json`. The tables are aggregated from the sample files again,
+    or taken from the run's baseline file where its reducer is not registered in this process. A
+    table is used only when it gives the scores of the summary: otherwise a note names the file, and
+    comparisons are of numbers.
 
     Raises:
         CkptbenchError: `summary.json` is missing or is no summary of this version.
@@ -101,11 +102,6 @@ def read_summary(folder: Path) -> Summary:
         ) from None
 
 
-def samples_path(folder: Path, checkpoint: str, benchmark: str) -> Path:
-    """Where a run keeps the lines of one checkpoint in one benchmark."""
-    return folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"
-
-
 def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
     """The lines of a sample file, one in memory at a time.
 
@@ -119,7 +115,7 @@ def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[Sampl
 
 
 def sample_heads(path: Path) -> Iterator[dict[str, Any]]:
-    """What stands in each line before the sample's fields, which are most of it.
+    """The part of each line before the sample's fields, which are most of it.
 
     Raises:
         CkptbenchError: as `sample_rows`.
@@ -132,18 +128,11 @@ def sample_heads(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith("\n"):
-                    raise _cut_off(path, number)
-                yield number, line
-    except FileNotFoundError:
-        raise CkptbenchError("there is no such file", where=str(path), remedy=_REMEDY) from None
-    except UnicodeDecodeError:
-        raise CkptbenchError("is not UTF-8 text", where=str(path), remedy=_REMEDY) from None
-    except OSError as error:
-        raise CkptbenchError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    with reading(path, _REMEDY), path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith("\n"):
+                raise _cut_off(path, number)
+            yield number, line
 
 
 def _parsed(text: str, path: Path, number: int) -> dict[str, Any]:
@@ -172,7 +161,7 @@ def _tables(
             if head["status"] not in ("passed", "missed"):
                 continue
             protocol, values = sys.intern(head["protocol"]), head["values"]
-            # The same names come once a checkpoint: one object each serves them all.
+            # The same names occur in every checkpoint: interned, they are one object each.
             sample, cluster = sys.intern(head["hash"]), sys.intern(head["cluster"])
             numbers = tuple(float("nan") if v is None else v for v in values.values())
             trials[protocol].append(TrialValue(sample, cluster, head["trial"], numbers))
@@ -188,7 +177,7 @@ def _tables(
             scored = {trial.sample for trial in trials[protocol]}
             table = _kept_table(folder, checkpoint.name, result, scored)
         if table is None:
-            problems = f"{protocol} is folded in a way of its own, or its samples are not all there"
+            problems = f"{protocol} has a reducer of its own, or samples are missing"
             notes.append(f"{path}: {problems}; {unpaired}")
         else:
             tables[protocol] = table
@@ -196,10 +185,10 @@ def _tables(
 
 
 def _table(trials: list[TrialValue], result: BenchmarkResult) -> SampleValues | None:
-    """The table that a benchmark's scores were folded from; None when it gives other scores.
+    """The table that a benchmark's scores were computed from; None when it gives other scores.
 
-    None, too, where the run does not record what folds it (older versions), and where that is
-    registered by a conftest, which is not loaded here.
+    Also None where the run does not record its reducer (older versions), and where a conftest
+    registers it, which is not loaded here.
     """
     if not result.reducer:
         return None
@@ -213,11 +202,10 @@ def _table(trials: list[TrialValue], result: BenchmarkResult) -> SampleValues | 
 def _kept_table(
     folder: Path, checkpoint: str, result: BenchmarkResult, scored: set[str]
 ) -> SampleValues | None:
-    """The table in the run's own baseline file, which holds the samples' trials reduced already.
+    """The table in the run's own baseline file, where the samples' trials are reduced already.
 
-    It serves a reducer of one's own: only the process that measured has the conftest that
-    registers it. None when the file is not there or of another session: it must hold the scored
-    samples and give the scores that the summary states.
+    For custom reducers: only the process that measured has the conftest that registers them. None
+    when the file is missing or of another session, without the scored samples or with other scores.
 
     Args:
         scored: hashes of the samples that have an outcome in the sample file.
@@ -234,25 +222,21 @@ def _kept_table(
 def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
     """The columns of the metrics that a result shows; None when they give other scores.
 
-    A run may have been asked to show some of its metrics only.
+    A run may show only some of its metrics.
     """
     metrics = tuple(score.metric for score in result.scores)
     if not set(metrics) <= set(table.metrics):
         return None
     indexes = [table.metrics.index(metric) for metric in metrics]
     table = replace(table, metrics=metrics, values=table.values[:, indexes])
-    return table if _gives(table, result) else None
-
-
-def _gives(table: SampleValues, result: BenchmarkResult) -> bool:
-    """Whether a table folds to the scores that the summary states."""
-    return all(
+    same = all(
         made.metric == written.metric
         and made.n == written.n
         and (made.value is None) == (written.value is None)
         and abs((made.value or 0.0) - (written.value or 0.0)) < 1e-9
         for made, written in zip(fold(table), result.scores, strict=True)
     )
+    return table if same else None
 
 
 def _measurement(
@@ -261,15 +245,14 @@ def _measurement(
     tables: dict[str, SampleValues],
     planned: dict[str, frozenset[str]],
 ) -> Measurement:
-    settings = checkpoint.settings
-    seq_len = settings.get("seq_len")
+    seq_len, facts = sequence_and_facts(checkpoint.settings)
     composite = checkpoint.composite
     return Measurement(
         name=checkpoint.name,
         run=checkpoint.run or run_of(checkpoint.spec),
         step=step_in(checkpoint.name) if checkpoint.step is None else checkpoint.step,
         epoch=epoch_in(checkpoint.name) if checkpoint.epoch is None else checkpoint.epoch,
-        seq_len=seq_len if isinstance(seq_len, int) else None,
+        seq_len=seq_len,
         benchmarks=tuple(
             BenchmarkMeasurement(
                 b.benchmark,
@@ -289,5 +272,5 @@ def _measurement(
         source=str(folder),
         spec=checkpoint.spec,
         fingerprint=checkpoint.fingerprint,
-        facts={**{k: v for k, v in settings.items() if k != "seq_len"}, **checkpoint.facts},
+        facts={**facts, **checkpoint.facts},
     )

@@ -10,9 +10,9 @@ from .._util.jsonio import JSON
 from .._util.markdown import inline, markdown_table
 from ..analysis.side_by_side import Average, SideBySide, Task
 from ..gate import units
+from ..gate.measurement import Measurement
 from ..gate.verdict import SEVERITY, Verdict
 from ..results.as_json import as_json
-from ..results.measurement import Measurement
 from ..scores.metric import Unit
 from ..scores.score import Score
 from .rows import MetricRow
@@ -42,11 +42,7 @@ def compared_lines(compared: SideBySide) -> Iterator[str]:
 
 
 def compared_markdown(compared: SideBySide, conclusion: str) -> Iterator[str]:
-    """The comparison for a pull request.
-
-    Args:
-        conclusion: one sentence, which stands first.
-    """
+    """The comparison for a pull request, with its conclusion as the first line."""
     before, after = (inline(described(side)) for side in (compared.before, compared.after))
     yield from (f"**{inline(conclusion)}**", "", f"before: {before}  ", f"after: {after}", "")
     rows = [(_title(task) if task else "together", *cells) for task, cells in _rows(compared)]
@@ -83,17 +79,13 @@ def compared_json(compared: SideBySide) -> dict[str, JSON]:
 
 
 def described(measurement: Measurement) -> str:
-    """A checkpoint and where it was read from."""
+    """A checkpoint and its source."""
     name = measurement.name or "a checkpoint"
     return f"{name} ({measurement.source})" if measurement.source else name
 
 
-def _side(measurement: Measurement) -> dict[str, JSON]:
-    return {
-        "checkpoint": measurement.name,
-        "source": measurement.source,
-        "fingerprint": measurement.fingerprint,
-    }
+def _side(side: Measurement) -> dict[str, JSON]:
+    return {"checkpoint": side.name, "source": side.source, "fingerprint": side.fingerprint}
 
 
 def _verdict(verdict: Verdict) -> dict[str, JSON]:
@@ -140,7 +132,7 @@ def _average_cells(average: Average) -> tuple[str, ...]:
 
 def _title(task: Task) -> str:
     name = task.protocol or task.benchmark
-    return name if task.gated else f"{name} (shown beside it, not gated)"
+    return name if task.gated else f"{name} (not gated)"
 
 
 def _relative(before: float, difference: float) -> float | None:
@@ -154,14 +146,14 @@ def _percent_change(before: float, difference: float) -> str:
 
 
 def _conclusions(compared: SideBySide) -> Iterator[str]:
+    gated = [(t, v) for t in compared.tasks if t.gated for v in t.verdicts if v.gated]
     for word in SEVERITY[:-2]:
-        for task in compared.tasks:
-            for verdict in task.verdicts:
-                if verdict.word == word and task.gated and verdict.gated:
-                    name = task.protocol or task.benchmark
-                    named = "" if verdict.metric.startswith(name) else f"{name} "
-                    remark = f"; {verdict.remark}" if verdict.remark else ""
-                    yield f"{word}: {named}{verdict.metric}: {verdict.detail}{remark}"
+        for task, verdict in gated:
+            if verdict.word == word:
+                name = task.protocol or task.benchmark
+                named = "" if verdict.metric.startswith(name) else f"{name} "
+                remark = f"; {verdict.remark}" if verdict.remark else ""
+                yield f"{word}: {named}{verdict.metric}: {verdict.detail}{remark}"
     yield from (f"missing: {v.metric}: {v.detail}" for v in compared.missing)
     for side, metrics in (("before", compared.only_before), ("after", compared.only_after)):
         if metrics:

@@ -1,14 +1,15 @@
-"""The last line of a run: what happened, what it exits with, and what to do next."""
+"""The last line of a run: what happened, the exit status, and what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import SEVERITY, WORDS, Gate, Verdict, Word, fails, verdict_p
+from ..gate.verdict import DOUBTFUL, WORDS, Gate, Verdict, Word, fails, verdict_p
+from ..readers.result import Result
 from ..results.summary import CheckpointResult, Summary
 
 Level = Literal["good", "warning", "bad"]
@@ -21,7 +22,7 @@ class Conclusion:
     """The gate's sentence.
 
     Attributes:
-        level: `bad` when the gate failed the run, `warning` when somebody should look.
+        level: `bad` when the gate failed the run, `warning` when the run needs attention.
         text: one sentence.
     """
 
@@ -29,8 +30,22 @@ class Conclusion:
     text: str
 
 
+def summaries_of(results: Iterable[Result]) -> tuple[Summary, ...]:
+    """The summaries of the results that are runs of ours."""
+    return tuple(result.summary for result in results if result.summary is not None)
+
+
+def gate_conclusions(results: Iterable[Result]) -> tuple[tuple[Conclusion, str], ...]:
+    """`(the gate's sentence, run)` of the runs that were compared, or are incomplete."""
+    return tuple(
+        (conclude(summary), summary.run_id)
+        for summary in summaries_of(results)
+        if any(gated_verdicts(summary)) or not summary.complete
+    )
+
+
 def gated_verdicts(summary: Summary) -> Iterator[tuple[CheckpointResult, Verdict]]:
-    """The verdicts that the gate decides on, in order; what is only in the baseline last."""
+    """The verdicts that decide the exit status, in order; what is only in the baseline last."""
     for checkpoint in summary.checkpoints:
         primary = (verdict for r in checkpoint.benchmarks if r.primary for verdict in r.verdicts)
         gated = (verdict for verdict in primary if verdict.gated)
@@ -38,21 +53,20 @@ def gated_verdicts(summary: Summary) -> Iterator[tuple[CheckpointResult, Verdict
 
 
 def nothing_compared(summary: Summary) -> bool:
-    """Whether a baseline was given of which nothing could be compared: that never passes."""
+    """Whether nothing could be compared with a given baseline, which fails the run."""
     compared = {c.name for c, verdict in gated_verdicts(summary) if verdict.comparison is not None}
     return any(c.baseline and c.name not in compared for c in summary.checkpoints)
 
 
 def conclude(summary: Summary) -> Conclusion:
-    """The sentence that stands last in every report."""
+    """The last sentence of every report."""
     found = {verdict.word for _, verdict in gated_verdicts(summary)}
     levels = {WORDS[word].level for word in found}
-    severe = [word for word in SEVERITY if WORDS[word].level in ("bad", "warning")]
     shown = found if summary.complete else found | {"incomplete"}
-    # What may be a fall is not worth a word beside what is one: the tables show it.
+    # Beside a clear failure, inconclusive metrics are left to the tables.
     if "bad" in levels or not summary.complete:
         shown = shown - {"inconclusive"}
-    clauses = [_clause(summary, word) for word in severe if word in shown]
+    clauses = [_clause(summary, word) for word in DOUBTFUL if word in shown]
     failed = _gate_failed(summary)
     level: Level = "good"
     if failed or summary.exit_status not in (0, 1):
@@ -64,7 +78,7 @@ def conclude(summary: Summary) -> Conclusion:
 
 
 def _clause(summary: Summary, word: Word) -> str:
-    """The clause on the metrics with a verdict word: `regressed: real@1 fell by 2.00 pp`."""
+    """The clause on the metrics with one verdict: `regressed: real@1 fell by 2.00 pp`."""
     if word == "incomplete":
         return _incomplete(summary)
     if word in ("incomparable", "missing"):
@@ -143,13 +157,6 @@ def _inconclusive(verdict: Verdict) -> str:
     return f"{_change(verdict)}, MDE {units.size(figures.mde, figures.unit)}"
 
 
-def _how_to_conclude(summary: Summary) -> str:
-    doubtful = [v.comparison for _, v in gated_verdicts(summary) if v.word == "inconclusive"]
-    if all(figures is not None and figures.p_value is None for figures in doubtful):
-        return "a baseline that holds samples can be tested"
-    return "more samples make the MDE smaller"
-
-
 def _gate_failed(summary: Summary) -> bool:
     verdicts = (verdict for _, verdict in gated_verdicts(summary))
     gate = cast(Gate, summary.gate)
@@ -172,15 +179,18 @@ def _exit(summary: Summary, levels: Collection[str], failed: bool) -> str:
 
 
 def _next(summary: Summary, found: Collection[Word]) -> str:
-    """What to do, where the sentence does not have it yet."""
+    """What to do next, where the sentence does not say so yet."""
     if summary.baseline_written:
         return f"; {summary.baseline_written} was written"
     if not summary.complete and summary.checkpoints:
-        return f"; the same command with --run-id={summary.run_id} asks only what is missing"
+        return f"; the same command with --run-id={summary.run_id} runs only what is missing"
     if any(WORDS[word].level == "bad" for word in found):
         return ""
     if "inconclusive" in found:
-        return "; " + _how_to_conclude(summary)
+        doubtful = [v.comparison for _, v in gated_verdicts(summary) if v.word == "inconclusive"]
+        if all(figures is not None and figures.p_value is None for figures in doubtful):
+            return "; a baseline with samples allows a test"
+        return "; more samples make the MDE smaller"
     if "improved" in found:
         return "; --update-baseline makes this the baseline"
     return ""

@@ -1,8 +1,8 @@
 """The samples whose outcome changed, with their texts: against the baseline, or a run's best.
 
-A sample is *lost* when what it is compared with got it right (or more often right) and this
-checkpoint did not, and *won* the other way round. Samples of protocols that are shown beside the
-headline one are left out: they are the same texts again.
+A sample is *lost* when the compared checkpoint got it right (or more often right) and this one did
+not, and *won* the other way round. Samples of protocols other than the headline one are left out:
+they are the same texts again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from ..analysis.conclusions import Conclusions, RunConclusions
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..readers.result import Result, SampleRow
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..results.summary import BenchmarkResult
 from .overview import CheckpointRow, checkpoint_label, overview
 
@@ -69,7 +69,7 @@ class _Plan:
 
     Attributes:
         group: without samples.
-        changes: of its samples by node id, or by hash where they are a best checkpoint's too.
+        changes: of its samples, by node id against a baseline, by hash against the best checkpoint.
         path: of the result that holds the samples.
         rows: reads the checkpoint's samples of the benchmark.
         best_rows: reads those of the best checkpoint; None against a baseline.
@@ -91,10 +91,10 @@ _Compared = tuple[
 def flip_groups(
     results: Sequence[Result], conclusions: Conclusions, most: int
 ) -> Iterator[FlipGroup]:
-    """What changed, a group at a time, so that one group's texts are in memory at once.
+    """What changed, one group at a time, so that the texts of only one are in memory.
 
     Checkpoints with a baseline are compared with it; those of a run without any are compared
-    with the run's best. Groups in which nothing changed are given too.
+    with the run's best. Groups in which nothing changed are included.
 
     Args:
         most: samples with texts over all groups; each group has an equal share of them.
@@ -167,17 +167,11 @@ def _changes(
     benchmark: BenchmarkMeasurement, best: Measurement, metric: str
 ) -> dict[str, str] | None:
     """The change of each sample whose value differs, by hash; None without both tables."""
-    tables = [benchmark.table]
-    tables += [b.table for b in best.benchmarks if b.protocol == benchmark.protocol][:1]
-    columns = [
-        dict(zip(table.samples, table.values[:, table.metrics.index(metric)].tolist(), strict=True))
-        for table in tables
-        if table is not None and metric in table.metrics
-    ]
-    if len(columns) < 2:
+    other = next((b for b in best.benchmarks if b.protocol == benchmark.protocol), None)
+    now, then = benchmark.column(metric), other.column(metric) if other else {}
+    if not now or not then:
         return None
-    now, then = columns
-    # A comparison with NaN is false either way: what does not exist did not change.
+    # A comparison with NaN is false either way: a missing value is no change.
     return {
         sample: "lost" if value < then[sample] else "won"
         for sample, value in now.items()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from .._util import text as words
 from .._util.errors import CkptbenchError
 from .._util.markdown import first_line, markdown_table
-from ..gate.verdict import WORDS
+from ..gate.verdict import DOUBTFUL, WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude, gated_verdicts
@@ -26,25 +26,20 @@ from .rows import (
     missing_rows,
 )
 
-FLIPS_SHOWN = 50  # a job summary may hold 1 MiB; twenty checkpoints stay well below
-_SEVERITY = {
-    word: "error" if facts.level == "bad" else "warning"
-    for word, facts in WORDS.items()
-    if facts.level in ("bad", "warning")
-}
+FLIPS_SHOWN = 50  # a job summary may have 1 MiB; twenty checkpoints stay well below
 
 
 def report_to_github(
     summary: Summary, environment: Mapping[str, str], write_line: Callable[[str], None]
 ) -> None:
-    """Do what the environment variables of GitHub Actions ask for; elsewhere nothing.
+    """Write what the environment variables of GitHub Actions request; elsewhere nothing.
 
     Args:
         environment: `os.environ`; only `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY` are read.
         write_line: writes a line to the job's standard output, where GitHub reads commands.
 
     Raises:
-        CkptbenchError: the job summary cannot be written; annotations are out by then.
+        CkptbenchError: the job summary cannot be written; the annotations are written before it.
     """
     if environment.get("GITHUB_ACTIONS") == "true":
         for command in workflow_commands(summary):
@@ -58,27 +53,25 @@ def report_to_github(
             raise CkptbenchError(
                 f"cannot be written: {error.strerror or error}",
                 where=path,
-                remedy="It is what GITHUB_STEP_SUMMARY names; unset it to go without.",
+                remedy="GITHUB_STEP_SUMMARY names this file; unset it to write no job summary.",
             ) from error
 
 
 def workflow_commands(summary: Summary) -> list[str]:
-    """An error for each metric that fails the gate; a warning for what else to look at."""
+    """An error for each metric that fails the gate; a warning for others that need attention."""
     commands = []
-    incomplete_shown = False
-    for checkpoint, verdict in gated_verdicts(summary):
-        severity = _SEVERITY.get(verdict.word)
-        if severity:
-            title = f"{checkpoint.name}: {verdict.metric} {verdict.word}"
-            commands.append(_command(severity, title, verdict.detail or conclude(summary).text))
-            incomplete_shown |= verdict.word == "incomplete"
-    if not summary.complete and not incomplete_shown:
+    found = [each for each in gated_verdicts(summary) if each[1].word in DOUBTFUL]
+    for checkpoint, verdict in found:
+        severity = "error" if WORDS[verdict.word].level == "bad" else "warning"
+        title = f"{checkpoint.name}: {verdict.metric} {verdict.word}"
+        commands.append(_command(severity, title, verdict.detail or conclude(summary).text))
+    if not summary.complete and all(verdict.word != "incomplete" for _, verdict in found):
         commands.append(_command("warning", "run incomplete", conclude(summary).text))
     return commands
 
 
 def job_summary(summary: Summary) -> str:
-    """The run in GitHub's Markdown: the sentence, a table a checkpoint, folded flips."""
+    """The run in GitHub's Markdown: the conclusion, a table for each checkpoint, folded flips."""
     return "\n".join(_markdown(summary)) + "\n"
 
 
@@ -102,7 +95,8 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
     yield from _table(checkpoint)
     yield ""
     for result in checkpoint.benchmarks:
-        yield from _remarks(result)
+        yield f"- {first_line(result.protocol)}: {first_line(phrases.coverage(result.coverage))}"
+        yield from (f"- {first_line(sentence)}" for _, sentence in benchmark_remarks(result))
     yield from (f"- {first_line(sentence)}" for _, sentence in doubts(missing_rows(checkpoint)))
     if checkpoint.composite is not None:
         remark = composite_row(checkpoint.composite).remark
@@ -123,13 +117,8 @@ def _cells(label: str, row: MetricRow, compared: bool) -> list[str]:
     cells = [first_line(label), first_line(row.label), *row.cells(SCORE)[1:]]
     if not compared:
         return cells
-    marked = row.gated and row.word in _SEVERITY
+    marked = row.gated and row.word in DOUBTFUL
     return [*cells, *row.cells(COMPARISON), f"**{row.word}**" if marked else row.verdict_label]
-
-
-def _remarks(result: BenchmarkResult) -> Iterator[str]:
-    yield f"- {first_line(result.protocol)}: {first_line(phrases.coverage(result.coverage))}"
-    yield from (f"- {first_line(sentence)}" for _, sentence in benchmark_remarks(result))
 
 
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
@@ -149,7 +138,7 @@ def _command(severity: str, title: str, message: str) -> str:
 
 
 def _data(value: str) -> str:
-    """The escapes of a workflow command's message; `%` first, as they all hold one."""
+    """The escapes of a workflow command's message; `%` first, as all of them contain one."""
     return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from .._util import text as words
 from .._util.markdown import inline, markdown_table, shortened, table_line
 from ..analysis.conclusions import Conclusions
-from ..gate.verdict import WORDS
+from ..gate.verdict import DOUBTFUL
 from ..readers.result import Result
 from . import phrases
-from .conclusion import conclude, gated_verdicts
+from .conclusion import gate_conclusions, summaries_of
 from .flips import FlipGroup, FlippedSample, flip_groups
 from .overview import NOISE_LEGEND, CheckpointRow, Overview, mismatch_rows, noise_rows, overview
 from .rows import MetricRow
@@ -20,40 +20,32 @@ LONGEST = 65_536  # characters that GitHub takes in a comment or a pull request'
 SENTENCES_SHOWN = 5  # of what is concluded; the others are folded
 FLIPS_SHOWN = 20  # for each change of a checkpoint in a benchmark
 FIELD_CHARS = 240  # characters of a field
-_ROOM = 200  # characters kept for the last line, which says what was left out
-_DOUBTFUL = tuple(word for word, facts in WORDS.items() if facts.level in ("bad", "warning"))
+_ROOM = 200  # characters reserved for the last line, which counts what was left out
 
 
 def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
     """The whole report, at most `LONGEST` characters; a last line counts what does not fit.
 
     Whole parts are left out from the end: the flips of the last checkpoints first, then the last
-    rows of the table. The verdict always stands.
+    rows of the table. The verdict is never left out.
     """
-    table = overview(results, conclusions)
     text = ""
     left_out = 0
-    for part in _parts(results, conclusions, table):
+    for part in _parts(results, conclusions, overview(results, conclusions)):
         if not left_out and len(text) + len(part) <= LONGEST - _ROOM:
             text += part
         else:
             left_out += 1
     if left_out:
         text += f"\n{words.counted(left_out, 'part')} of this report left out: a comment on "
-        text += f"GitHub holds {words.count(LONGEST)} characters.\n"
+        text += f"GitHub has at most {words.count(LONGEST)} characters.\n"
     return text
 
 
 def verdict_line(results: Sequence[Result], conclusions: Conclusions) -> str:
-    """One line: the gate's sentences, or without a baseline the first thing concluded."""
-    sentences = [
-        conclude(summary).text
-        for summary in (result.summary for result in results)
-        if summary is not None and (any(gated_verdicts(summary)) or not summary.complete)
-    ]
-    if not sentences:
-        sentences = [*conclusions.sentences[:1]] or ["nothing is concluded of these results"]
-    return shortened("; ".join(sentences), 2_000)
+    """One line: the gate's sentences, or without a baseline the first conclusion."""
+    sentences = [each.text for each, _ in gate_conclusions(results)] or conclusions.sentences[:1]
+    return shortened("; ".join(sentences) or "these results allow no conclusion", 2_000)
 
 
 def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview) -> Iterator[str]:
@@ -68,11 +60,12 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
     yield from _score_table(table)
     yield from _noise(conclusions)
     if rows := mismatch_rows(conclusions):
-        heading = words.counted(len(rows) - 1, "stated composite") + " that the parts do not give"
+        heading = (
+            words.counted(len(rows) - 1, "reported composite") + " that differ from their parts"
+        )
         lines = markdown_table([(inline(name), *others) for name, *others in rows])
         yield _details(heading, lines, "\n</details>\n\n")
-    summaries = [result.summary for result in results if result.summary is not None]
-    noise = (note for summary in summaries for note in phrases.noise_notes(summary))
+    noise = (note for each in summaries_of(results) for note in phrases.noise_notes(each))
     yield from (f"- {inline(note)}\n" for note in (*conclusions.notes, *noise))
     for group in flip_groups(results, conclusions, 2 * FLIPS_SHOWN * max(1, len(table.rows))):
         if group.regressions or group.improvements:
@@ -81,11 +74,11 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
 
 def _score_table(table: Overview) -> Iterator[str]:
     epochs = any(row.measurement.epoch is not None for row in table.rows)
-    names = ["checkpoint", *(["epoch"] if epochs else []), *table.metrics]
-    alignment = ["---", *(["--:"] * (len(names) - 1))]
-    if table.compared:
-        names, alignment = [*names, "verdict"], [*alignment, "---"]
-    yield "\n" + table_line(map(inline, names)) + "\n" + table_line(alignment) + "\n"
+    verdict = ["verdict"] if table.compared else []
+    numbers = [*(["epoch"] if epochs else []), *table.metrics]
+    alignment = ["---", *("--:" for _ in numbers), *("---" for _ in verdict)]
+    names = map(inline, ["checkpoint", *numbers, *verdict])
+    yield f"\n{table_line(names)}\n{table_line(alignment)}\n"
     for row in table.rows:
         yield table_line(_cells(row, epochs, table.compared)) + "\n"
     end = "; below them the difference from the baseline." if table.compared else "."
@@ -105,7 +98,7 @@ def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
             if cell.word:
                 metrics.setdefault(cell.word, []).append(cell.metric)
         yield "<br>".join(
-            f"{f'**{word}**' if word in _DOUBTFUL else word}: {inline(', '.join(names))}"
+            f"{f'**{word}**' if word in DOUBTFUL else word}: {inline(', '.join(names))}"
             for word, names in metrics.items()
         )
 
@@ -148,7 +141,7 @@ def _folded(group: FlipGroup) -> str:
         rows += map(_flip_cells, flips[:FLIPS_SHOWN])
     lines = list(markdown_table(rows, left=4))
     if rest := group.regressions + group.improvements - len(rows) + 1:
-        lines.append(f"\n{words.count(rest)} more stand in summary.json and the sample files.")
+        lines.append(f"\n{words.count(rest)} more are in summary.json and the sample files.")
     return _details(inline(heading), lines, "\n</details>\n")
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints against metrics: the table that stands first in every report for people."""
+"""Checkpoints against metrics: the first table of every report for people."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from .._util import text as words
 from ..analysis.conclusions import Conclusions, RunConclusions, StepNoise
 from ..gate import units
+from ..gate.measurement import Measurement
 from ..gate.verdict import Verdict
 from ..readers.result import Result
-from ..results.measurement import Measurement
 from ..results.summary import CheckpointResult
 from ..scores.score import Score
 from .rows import MetricRow
@@ -26,8 +26,8 @@ class CheckpointRow:
         measurement: what was measured of it.
         label: its name, with its run's before it where there are several runs.
         cells: one for each metric of the overview.
-        recommended: the metric by which it is the recommended one of its run; empty for the
-            others, and where its run has no other checkpoint.
+        recommended: the metric by which its run recommends it; empty for the others, and where
+            its run has no other checkpoint.
         measured: the same checkpoint in the summary of its run; None for other origins.
     """
 
@@ -49,8 +49,7 @@ class Overview:
     """Every checkpoint of every run, in the runs' order.
 
     Attributes:
-        metrics: headline metrics in the order they were first met, the composite or the average
-            last.
+        metrics: headline metrics in order of appearance, the composite or the average last.
         rows: one for each checkpoint.
     """
 
@@ -64,17 +63,12 @@ class Overview:
 
 
 def overview(results: Sequence[Result], conclusions: Conclusions) -> Overview:
-    """The table of everything that was measured.
-
-    Args:
-        results: what the measurements were read from; their summaries hold the verdicts.
-        conclusions: what was concluded of them; its runs decide the order.
-    """
+    """The table of everything that was measured, in the order of the conclusions' runs."""
     measurements = [m for run in conclusions.runs for m in run.measurements]
     metrics = headline_metrics(measurements)
     known = {
         (measurement.source, measurement.name): checkpoint
-        for result in reversed(results)  # of two that hold one, the first counts
+        for result in reversed(results)  # of two with the same one, the first counts
         for measurement in result.measurements
         for checkpoint in (result.summary.checkpoints if result.summary else ())
         if checkpoint.name == measurement.name
@@ -110,11 +104,7 @@ def metric_cells(
     metrics: Sequence[str],
     measured: CheckpointResult | None = None,
 ) -> tuple[MetricRow, ...]:
-    """One checkpoint of a run in each of the metrics.
-
-    Args:
-        measured: the same checkpoint in the summary of its run, which has the verdicts.
-    """
+    """One checkpoint of a run in each metric, with the verdicts of its run's summary."""
     known: list[Verdict] = []
     if measured is not None:
         known = [v for result in measured.benchmarks if result.primary for v in result.verdicts]
@@ -131,8 +121,8 @@ def metric_cells(
 
 
 def mismatch_rows(conclusions: Conclusions) -> list[tuple[str, ...]]:
-    """Reported composites that their parts do not give, the header first; empty without any."""
-    rows: list[tuple[str, ...]] = [("checkpoint", "stated", "computed")]
+    """Reported composites that differ from their parts, the header first; empty without any."""
+    rows: list[tuple[str, ...]] = [("checkpoint", "reported", "computed")]
     for wrong in conclusions.mismatches:
         name = f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name
         rows.append((name, words.percent(wrong.printed), words.percent(wrong.computed)))

@@ -1,4 +1,4 @@
-"""Parts of a result in words: coverage, settings, flips, noise, missing packages."""
+"""Parts of a result as text: coverage, settings, flips, noise, missing packages."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def settings(values: Mapping[str, Scalar]) -> str:
 
 
 def answering(*checkpoints: CheckpointResult) -> str:
-    """`12.3 s, 3,200 asked, 0 reused`, over all checkpoints."""
+    """`12.3 s, 3,200 answers computed, 0 reused`, over all checkpoints."""
     asked, reused = sum(c.asked for c in checkpoints), sum(c.reused for c in checkpoints)
     seconds = sum(c.seconds for c in checkpoints)
-    return f"{seconds:.1f} s, {count(asked)} asked, {count(reused)} reused"
+    return f"{seconds:.1f} s, {count(asked)} answers computed, {count(reused)} reused"
 
 
 def flips_heading(result: BenchmarkResult) -> str:
-    """`flips at real@1: 38 lost, 9 won`; the first metric's, of which the flips are."""
+    """`flips at real@1: 38 lost, 9 won`; flips are those of the first metric."""
     metric = result.scores[0].metric if result.scores else "the first metric"
     changes = [flip.change for flip in result.flips]
     lost, won = changes.count("lost"), changes.count("won")
@@ -64,7 +64,7 @@ def flips_heading(result: BenchmarkResult) -> str:
 
 
 def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
-    """What a reader must know of the comparisons, by the metrics it is true of."""
+    """Notes on comparisons that are not of all samples, each with the metrics that it is about."""
     notes: dict[str, list[str]] = {}
     samples = {score.metric: score.n for score in result.scores}
     for verdict in result.verdicts:
@@ -76,10 +76,10 @@ def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
             note = "point comparison, not tested: the baseline gives neither n nor standard error"
         elif figures.kind == "unpaired":
             n_then = "not known" if figures.baseline_n is None else count(figures.baseline_n)
-            note = f"unpaired comparison: the baseline holds numbers only (its n: {n_then})"
+            note = f"unpaired comparison: the baseline has numbers only (its n: {n_then})"
         elif figures.n is not None and n is not None and figures.n < n:
             shared = f"{count(figures.n)} of {count(n)}"
-            note = f"compared over the {shared} samples that the baseline holds too"
+            note = f"compared over the {shared} samples that the baseline has too"
         else:
             continue
         notes.setdefault(note, []).append(verdict.metric)
@@ -91,12 +91,8 @@ def noise(result: BenchmarkResult) -> str:
     if not result.noise:
         return ""
     found = result.noise[0]
-    shares = {score.metric: score.share for score in result.scores}
-    share = shares.get(found.metric, True)
-
-    def error(value: float) -> str:
-        return units.size(value) if share else number(value)
-
+    share = {score.metric: score.share for score in result.scores}.get(found.metric, True)
+    error = units.size if share else number
     most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
     return (
         f"noise of {found.metric}: {found.share_of_draw:.0%} of the variance is the draw of "
@@ -107,22 +103,22 @@ def noise(result: BenchmarkResult) -> str:
 
 
 def noise_floor(result: BenchmarkResult) -> str:
-    """How many samples flipped when they were asked again; empty where none was.
+    """How many samples flipped when they were run again; empty where none was.
 
-    `noise floor: 1 of 100 samples flipped (0.2% to 5.4%) when asked again with another seed and
+    `noise floor: 1 of 100 samples flipped (0.2% to 5.4%) when run again with another seed and
     batch size`.
     """
     floor = result.floor
     if floor is None:
         return ""
     if floor.interval is None:
-        return f"noise floor: none of {counted(floor.unanswered, 'sample')} could be asked again"
+        return f"noise floor: none of {counted(floor.unanswered, 'sample')} could be run again"
     low, high = (f"{100 * end:.1f}%" for end in floor.interval)
     other = "another seed and batch size" if floor.other_batch_size else "another seed"
     unanswered = f"; {count(floor.unanswered)} had no second answer" if floor.unanswered else ""
     return (
         f"noise floor: {count(floor.flipped)} of {counted(floor.samples, 'sample')} flipped "
-        f"({low} to {high}) when asked again with {other}{unanswered}"
+        f"({low} to {high}) when run again with {other}{unanswered}"
     )
 
 
@@ -138,14 +134,14 @@ def noise_floors_together(summary: Summary) -> tuple[str, ...]:
         flipped, samples = map(sum, zip(*floors, strict=True))
         sentences.append(
             f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
-            f"{counted(len(floors), 'checkpoint')} flipped when asked again, at most "
+            f"{counted(len(floors), 'checkpoint')} flipped when run again, at most "
             f"{count(most)} of {count(of)} in one of them"
         )
     return tuple(sentences)
 
 
 def noise_notes(summary: Summary) -> tuple[str, ...]:
-    """What is known of the noise of each benchmark of a run, with whose it is."""
+    """The noise of each benchmark of a run, with its checkpoint where there are several."""
     several = len(summary.checkpoints) > 1
     return tuple(
         f"{f'{checkpoint.name} ' if several else ''}{result.protocol}: {sentence}"
@@ -157,10 +153,10 @@ def noise_notes(summary: Summary) -> tuple[str, ...]:
 
 
 def rerun_command(summary: Summary, nodeid: str) -> str:
-    """A shell command that asks one item of this run again.
+    """A shell command that runs one item of this run again.
 
-    Without options that are known it names every checkpoint of the run, because items carry the
-    checkpoint's name when there are several.
+    Without known options it names every checkpoint of the run, because items have the checkpoint's
+    name in theirs when there are several.
     """
     options: Sequence[str] = summary.rerun_options or [
         f"--checkpoint={spec}" for spec in dict.fromkeys(c.spec for c in summary.checkpoints)
@@ -169,16 +165,12 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
 
 
 def missing_packages(reasons: Iterable[str]) -> Counter[str]:
-    """How many programs failed because they import a package that the sandbox does not have.
-
-    Args:
-        reasons: why programs missed, one a program.
-    """
+    """How many programs failed for each missing package, from the reasons of their failures."""
     return Counter(found[1] for found in map(_NO_MODULE.search, reasons) if found is not None)
 
 
 def missing_packages_note(reasons: Iterable[str]) -> str:
-    """The same as a sentence with a remedy; empty when no package is missing."""
+    """How many programs lack which package, with a remedy; empty when none is missing."""
     missing = missing_packages(reasons)
     if not missing:
         return ""
@@ -187,6 +179,6 @@ def missing_packages_note(reasons: Iterable[str]) -> str:
     counts = listed((f"{p} ({count(k)})" for p, k in missing.most_common()), _PACKAGES_NAMED)
     programs = "1 program fails" if n == 1 else f"{count(n)} programs fail"
     return (
-        f"{programs} for want of a package that is not in the sandbox: {counts}; "
+        f"{programs} for lack of a package that is not in the sandbox: {counts}; "
         f"where it is installed, --exec-libraries {','.join(common)} lets programs import it"
     )

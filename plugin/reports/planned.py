@@ -1,4 +1,4 @@
-"""The tables of `ckptbench plan`: samples, problems and trials that it takes to find a drop."""
+"""The tables of `ckptbench plan`: the samples, problems and trials needed to find a drop."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .._util.text import aligned
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.planning import FlipsRow, Passes, Shares, Target, by_flips, by_trials, design_effect
-from ..readers.plannable import changed_of, column_of, noise_floor, passes_of, seen_flips
+from ..gate.units import NO_DROP, size
+from ..readers.plannable import changed_of, noise_floor, passes_of, seen_flips
 from ..readers.result import Result
-from ..results.measurement import BenchmarkMeasurement, Measurement
 from ..scores.score import Score
 
 _ASSUMED = (0.03, 0.06, 0.12)
@@ -17,7 +18,7 @@ _ASSUMED = (0.03, 0.06, 0.12)
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What is not read from the baseline.
+    """Inputs that are not read from the baseline.
 
     Attributes:
         flips: shares of samples that flip when nothing has changed; empty for the usual ones.
@@ -36,7 +37,7 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What is printed of one metric, and what a plot draws of it.
+    """The table of one metric, and what a plot of it needs.
 
     Attributes:
         flips: rows of a metric of 0/1 outcomes; empty for others.
@@ -67,24 +68,18 @@ def plan_metric(
     assumed: Assumptions,
 ) -> Planned:
     """The samples, or the problems and trials, that a metric of a baseline needs."""
-    title = f"{score.metric} ({benchmark.protocol or 'no protocol stated'})"
-    why = ""
+    title = f"{score.metric} ({benchmark.protocol or 'no protocol reported'})"
     if not score.share or not score.higher_is_better:
-        why = "it is no share of which more is better"
-    elif score.value is None or not score.n:
-        why = "the baseline states no value with its n"
-    if why:
-        return Planned(title, (f"  not planned: {why}",))
-    assert score.value is not None
+        return _not_planned(title, "it is no share of which more is better")
+    if score.value is None or not score.n:
+        return _not_planned(title, "the baseline reports no value with its n")
     passes = passes_of(result, benchmark, score.metric)
     if passes is not None:
         return _of_trials(target, title, score, passes, benchmark, assumed)
-    column = column_of(benchmark, score.metric)
+    column = benchmark.column(score.metric)
     if any(value not in (0.0, 1.0) for value in column.values()):
-        why = (
-            "its values are graded, and only pass@k with the trials of pass@1 beside it is planned"
-        )
-        return Planned(title, (f"  not planned: {why}",))
+        why = "its values are graded, which is planned only for pass@k with pass@1 beside it"
+        return _not_planned(title, why)
     effect = design_effect(score.value, score.n, score.standard_error)
     seen = [*noise_floor(result, benchmark), *seen_flips(column, score, assumed.second)]
     title += f": {score.value:.2%} of {score.n:,} samples"
@@ -93,8 +88,12 @@ def plan_metric(
     planned = _of_flips(target, title, [*assumed.shares(), *seen], shares)
     if assumed.trials is None:
         return planned
-    note = "  --trials: one trial a problem does not tell how much of its error is the draw"
+    note = "  --trials: with one trial a problem, the share of the draw in its error is not known"
     return replace(planned, lines=(*planned.lines, note))
+
+
+def _not_planned(title: str, why: str) -> Planned:
+    return Planned(title, (f"  not planned: {why}",))
 
 
 def _of_flips(
@@ -133,7 +132,7 @@ def _of_trials(
     title += f": {score.value:.2%} of {n:,} problems, {now:,} trials each"
     if not rows:
         why = f"an estimate needs {2 * passes.k} trials a problem, and a problem that was passed"
-        return Planned(title, (f"  not planned: {why}",))
+        return _not_planned(title, why)
     header = ["trials", "standard error", "problems needed", f"MDE at n = {n:,}"]
     cells = [
         [f"{row.trials:,}", _effect(row.standard_error), _count(row.needed), _effect(row.mde)]
@@ -150,7 +149,7 @@ def _of_trials(
 
 
 def _effect(share: float | None) -> str:
-    return "no drop" if share is None else f"{100 * share:.2f} pp"
+    return NO_DROP if share is None else size(share)
 
 
 def _count(number: int | None) -> str:

@@ -1,7 +1,7 @@
 """`<checkpoint>_<benchmark>_problems.csv`: one row a problem of a benchmark scored by pass@k.
 
 n trials, c passed, the problem's own pass@k, and how the others failed. Problems that a limit left
-out stand at the end, with n = 0 and `left out by --limit`.
+out come last, with n = 0 and `left out by --limit`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..results.stored_run import PlannedItem
 
 FAILURES = ("fail", "timeout", "memory", "output", "violation", "crash", "missed")
-"""How a trial can miss: the sandbox's statuses, and `missed` where no program was run."""
+"""How a trial can fail: the sandbox's statuses, and `missed` where no program was run."""
 
 NO_ANSWER = ("error", "skipped", "not_run")
 _LEFT_OUT = "left out by --limit"
@@ -38,8 +38,8 @@ class Problem:
     """The outcomes of one problem's trials.
 
     Attributes:
-        tests: how many tests a program for it is run with; None where its dataset does not count.
-        tests_available: how many its dataset holds; likewise.
+        tests: how many tests a program for it is run with; None where that is not recorded.
+        tests_available: how many its dataset has; likewise.
         counts: trials by `passed`, one of `FAILURES`, or one of `NO_ANSWER`.
     """
 
@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """Trials that were judged."""
+        """Trials with an outcome."""
         return self.counts.total() - sum(self.counts[status] for status in NO_ANSWER)
 
     def add(self, recorded: Recorded) -> None:
@@ -65,10 +65,7 @@ class Problem:
 def write_problems(
     folder: Path, store: RunStore, outcomes: Mapping[str, Recorded]
 ) -> tuple[Path, ...]:
-    """Write the file of every checkpoint and benchmark that is scored by pass@k.
-
-    Args:
-        outcomes: of items, by node id.
+    """Write the file of every checkpoint and benchmark scored by pass@k, from items' outcomes.
 
     Raises:
         CkptbenchError: a file cannot be written.

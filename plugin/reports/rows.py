@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .._util import text as words
@@ -13,7 +13,7 @@ from ..scores.score import Score
 from . import phrases
 
 ERRORS_SHOWN = 3  # of a benchmark
-Columns = dict[str, str]  # titles, and the properties of a row under them
+Columns = dict[str, str]  # title of each column, and the property of a row that it shows
 SCORE: Columns = {"metric": "label", "score": "value", "n": "n", "95% interval": "interval"}
 COMPARISON: Columns = {
     "baseline": "baseline",
@@ -25,18 +25,21 @@ COMPARISON: Columns = {
 VERDICT: Columns = {"verdict": "verdict_label"}
 
 
+def _figure(show: Callable[[Comparison], str]) -> property:
+    """A property of a row that is empty where nothing was compared."""
+    return property(lambda row: show(row.comparison) if row.comparison else "")
+
+
 @dataclass(frozen=True, slots=True)
 class MetricRow:
     """A score and the verdict on it; the properties are their text, in the metric's unit.
-
-    Properties of the comparison are empty when nothing was compared.
 
     Attributes:
         metric: name, such as `real@1`, or the composite's.
         score: what was measured; without a value where nothing was.
         verdict: the comparison with the baseline; None without one.
-        gated: whether the verdict can fail the run; True as well where its whole protocol is only
-            shown, which a heading says.
+        gated: whether the verdict can fail the run; also True where the whole protocol is not
+            gated, which a heading says.
         best: whether it is the best of its run, of several checkpoints.
     """
 
@@ -80,23 +83,10 @@ class MetricRow:
         """The score's 95% interval."""
         return units.value_interval(self.score.interval, self.score.unit)
 
-    @property
-    def baseline(self) -> str:
-        """The baseline's value over the compared samples."""
-        figures = self.comparison
-        return units.value(figures.baseline, figures.unit) if figures else ""
-
-    @property
-    def difference(self) -> str:
-        """Signed difference from the baseline."""
-        figures = self.comparison
-        return units.points(figures.difference, figures.unit) if figures else ""
-
-    @property
-    def difference_interval(self) -> str:
-        """Its 95% interval."""
-        figures = self.comparison
-        return units.points_interval(figures.interval, figures.unit) if figures else ""
+    # The baseline's value over the compared samples; the signed difference and its 95% interval.
+    baseline = _figure(lambda known: units.value(known.baseline, known.unit))
+    difference = _figure(lambda known: units.points(known.difference, known.unit))
+    difference_interval = _figure(lambda known: units.points_interval(known.interval, known.unit))
 
     @property
     def change(self) -> str:
@@ -104,22 +94,18 @@ class MetricRow:
         known = self.comparison is not None and self.comparison.interval is not None
         return f"{self.difference} {self.difference_interval}" if known else self.difference
 
-    @property
-    def mde(self) -> str:
-        """The minimum detectable effect."""
-        figures = self.comparison
-        if figures is None:
-            return ""
-        if figures.mde is None and figures.p_worse is not None:
-            return units.NO_DROP
-        return units.size(figures.mde, figures.unit)
+    # The minimum detectable effect.
+    mde = _figure(
+        lambda known: (
+            units.NO_DROP
+            if known.mde is None and known.p_worse is not None
+            else units.size(known.mde, known.unit)
+        )
+    )
 
     @property
     def p(self) -> str:
-        """The p that the verdict used, after Holm's correction.
-
-        `(better)` stands behind it where it is not of "worse".
-        """
+        """The p that the verdict used, after Holm's correction; `(better)` where it is of that."""
         verdict = self.verdict
         if verdict is None or verdict.p_adjusted is None:
             return words.MISSING if verdict else ""
@@ -128,7 +114,7 @@ class MetricRow:
 
     @property
     def p_sentence(self) -> str:
-        """The same with its name: `p worse, Holm = 0.0312`; empty without one."""
+        """`p worse, Holm = 0.0312`; empty without one."""
         return verdict_p(self.verdict) if self.verdict else ""
 
     @property
@@ -138,7 +124,7 @@ class MetricRow:
 
     @property
     def verdict_label(self) -> str:
-        """The verdict, with what a reader must know who only looks for words."""
+        """The verdict, marked where it is not gated."""
         return self.word if self.gated else f"{self.word} (not gated)"
 
     @property
@@ -148,7 +134,7 @@ class MetricRow:
 
     @property
     def remark(self) -> str:
-        """What the reader must know of the score, such as why it does not exist."""
+        """A remark on the score, such as why it does not exist."""
         if self.verdict is not None and self.verdict.remark:
             return f"{self.metric}: {self.verdict.remark}"
         score = self.score
@@ -189,7 +175,7 @@ def composite_row(composite: CompositeResult) -> MetricRow:
 
 
 def checkpoint_rows(checkpoint: CheckpointResult) -> Iterator[tuple[str, MetricRow]]:
-    """`(what it is of, row)`: every row of a checkpoint, the composite last."""
+    """`(protocol or formula, row)`: every row of a checkpoint, the composite last."""
     for result in checkpoint.benchmarks:
         label = result.protocol if result.primary else f"{result.protocol} (not gated)"
         yield from ((label, row) for row in benchmark_rows(result))
@@ -200,7 +186,7 @@ def checkpoint_rows(checkpoint: CheckpointResult) -> Iterator[tuple[str, MetricR
 
 
 def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
-    """`(verdict, sentence)` for the verdicts somebody should look at.
+    """`(verdict, sentence)` for the verdicts that need attention.
 
     Metrics of one benchmark that fail for the same reason share a sentence.
     """
@@ -214,7 +200,7 @@ def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
 
 
 def benchmark_remarks(result: BenchmarkResult) -> Iterator[tuple[str, str]]:
-    """`(kind, sentence)`: what to know of a benchmark beside its coverage and its table.
+    """`(kind, sentence)`: remarks on a benchmark beside its coverage and its table.
 
     The kind is `error`, `noise`, `note`, `remark` (of a score), or a verdict's word.
     """

@@ -1,4 +1,4 @@
-"""The files a run leaves behind. Each is written whole or not at all.
+"""The files that a run writes, each of them whole or not at all.
 
 | file | content |
 |---|---|
@@ -19,7 +19,7 @@ from typing import Any
 from .._util.atomic import atomic_write_text, atomic_writer
 from .._util.jsonio import JSON, on_one_line, pretty
 from ..results.as_json import as_json, one_line, summary_as_json
-from ..results.layout import safe_name
+from ..results.layout import safe_name, samples_path
 from ..results.lm_eval_format import of_lm_eval, read_results_file, results_file, task_results
 from ..results.stored_run import PlannedItem
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
@@ -28,10 +28,10 @@ from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 def write_reports(
     folder: Path, summary: Summary, official: Mapping[str, Mapping[str, JSON]] | None = None
 ) -> tuple[Path, ...]:
-    """Write everything but the sample files; `summary.json` first, as it holds the rest.
+    """Write everything but the sample files; `summary.json`, which contains the rest, first.
 
     Args:
-        official: by checkpoint, what lm-eval made of its answers to lm-eval's tasks.
+        official: by checkpoint, lm-eval's results for lm-eval's tasks.
 
     Raises:
         CkptbenchError: a file cannot be written; those written before it stay.
@@ -54,12 +54,12 @@ def write_reports(
 
 
 def write_samples(folder: Path, checkpoint: str, benchmark: str, lines: Iterable[str]) -> Path:
-    """Write one benchmark's lines (see `sample_line`) as they come, holding one at a time.
+    """Write one benchmark's lines (see `sample_line`) with one of them in memory at a time.
 
     Raises:
         CkptbenchError: the file cannot be written.
     """
-    path = folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"
+    path = samples_path(folder, checkpoint, benchmark)
     with atomic_writer(path) as file:
         file.writelines(lines)
     return path
@@ -100,15 +100,15 @@ def sample_line(
             **({"seconds": seconds} if seconds else {}),
         }
     )
-    # The texts are spliced in as they are: reading and writing them again would cost the most.
+    # The texts are inserted as they are: decoding and encoding them again would cost the most.
     tail = on_one_line(f', "fields": {fields}, "response": {response or "null"}}}')
     return f"{head[:-2]}{tail}"
 
 
 def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
-    """The flat object that sweeps and plots read; null for what was not measured completely.
+    """The flat object for sweeps and plots; null for what was not measured completely.
 
-    `coref_samples` counts the samples Real@K is computed over; scores are fractions.
+    `coref_samples` is the number of samples of Real@K; scores are fractions.
     """
     real = _primary(checkpoint, "real")
     composite = checkpoint.composite
@@ -128,10 +128,10 @@ def eval_results(checkpoint: CheckpointResult) -> dict[str, JSON]:
 
 
 def _is_stale(path: Path, summary: Summary, official: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether an earlier session of the run left a result file that is no longer true.
+    """Whether a result file of an earlier session of the run is outdated.
 
     It has the name of a run with fewer checkpoints, or more; or it is of a group that the run no
-    longer has, as a task is incomplete now, and shows values that are no longer the task's.
+    longer has, because a task is incomplete now, with values that are no longer the task's.
     """
     alone = len(summary.checkpoints) == 1
     for checkpoint in summary.checkpoints:

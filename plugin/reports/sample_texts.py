@@ -1,4 +1,4 @@
-"""A sample and its response as the short texts that a person reads."""
+"""A sample and its response as short texts for a reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Text(NamedTuple):
     Attributes:
         label: the field's name.
         text: its value, cut where it is too long.
-        marks: parts `(start, end, label)` of `text` that another field points at.
+        marks: parts `(start, end, label)` of `text` whose position is another field.
         cut: characters that were left out.
     """
 
@@ -30,7 +30,7 @@ class Text(NamedTuple):
 
 
 def sample_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
-    """A sample's fields, those that only point into its `text` as marks of it.
+    """A sample's fields; those that are positions in its `text` become marks of it.
 
     Args:
         most: characters of one field that are shown. Of a longer text the part around the last
@@ -49,7 +49,7 @@ def sample_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
 
 
 def response_text(response: Mapping[str, JSON] | None) -> str:
-    """What the model answered: a text, the candidates best first, or likelihoods."""
+    """The model's answer: a text, the candidates with the best first, or likelihoods."""
     return "no answer" if response is None else _short(answer_text(response))
 
 

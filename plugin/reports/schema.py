@@ -1,7 +1,7 @@
-"""The JSON Schema of `summary.json`, made from the dataclasses it is written from.
+"""The JSON Schema of `summary.json`, made from its dataclasses.
 
 `python -m ckptbench.reports.schema docs/schema` writes it and the baseline's; run it after every
-change of a result's fields.
+change of their fields.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def summary_schema() -> dict[str, JSON]:
     """JSON Schema (draft 2020-12) of `summary.json`.
 
-    Stricter than pydantic's own: every field is always written, and no other is. Descriptions
-    of fields come from the `Attributes:` part of the docstrings, which pydantic gives whole.
+    Stricter than pydantic's own: every field is required, and no other is allowed. Descriptions
+    of fields come from the `Attributes:` part of the docstrings.
     """
     from pydantic import TypeAdapter
 

@@ -37,15 +37,14 @@ class Line(NamedTuple):
     markup: Mapping[str, bool] = {}
 
 
-_RED: Mapping[str, bool] = {"red": True}
-_YELLOW: Mapping[str, bool] = {"yellow": True}
-_GREEN: Mapping[str, bool] = {"green": True}
-_BOLD: Mapping[str, bool] = {"bold": True}
-_PLAIN: Mapping[str, bool] = {}
+Markup = Mapping[str, bool]
+_RED: Markup = {"red": True}
+_YELLOW: Markup = {"yellow": True}
+_BOLD: Markup = {"bold": True}
+_PLAIN: Markup = {}
+_GREEN: Markup = {"green": True}
 _BY_LEVEL = {"good": _GREEN, "warning": _YELLOW, "bad": _RED, "plain": _PLAIN}
-_BY_VERDICT: Mapping[str, Mapping[str, bool]] = {
-    word: _BY_LEVEL[facts.level] for word, facts in WORDS.items()
-}
+_BY_VERDICT: Mapping[str, Markup] = {w: _BY_LEVEL[facts.level] for w, facts in WORDS.items()}
 _BY_KIND = {"error": _RED, "noise": _PLAIN, "note": _YELLOW, **_BY_VERDICT}
 
 
@@ -56,13 +55,13 @@ def terminal_lines(
     *,
     verbose: bool = False,
 ) -> list[Line]:
-    """Everything worth saying of a run; the gate's sentence is the last line.
+    """The report on a run; the gate's sentence is the last line.
 
     Args:
         columns: width of the terminal. Where a whole row does not fit, its comparison goes on
             a line of its own; node ids and sentences are never cut.
-        conclusions: what is concluded of several checkpoints. One table of them stands first then,
-            and details follow only of those that somebody must look at.
+        conclusions: those on several checkpoints. One table of them comes first then, followed by
+            details only of those that need attention.
         verbose: details of all.
     """
     lines: list[Line] = []
@@ -89,7 +88,7 @@ def terminal_lines(
 def _together(
     summary: Summary, conclusions: Conclusions, columns: int, *, verbose: bool
 ) -> Iterator[Line]:
-    """The table of the checkpoints and what is concluded of them."""
+    """The table of the checkpoints and the conclusions."""
     from .terminal_sweep import curve_lines
 
     answering = phrases.answering(*summary.checkpoints)
@@ -99,11 +98,11 @@ def _together(
 
 
 def _needs_a_look(checkpoint: CheckpointResult) -> bool:
-    """Whether a checkpoint's details are shown unasked: it regressed, or is incomplete."""
-    verdicts = {v.word for result in checkpoint.benchmarks for v in result.verdicts}
+    """Whether a checkpoint's details are always shown: it regressed, or is incomplete."""
+    words_found = [v.word for result in checkpoint.benchmarks for v in result.verdicts]
+    failing = any("regress" in WORDS[word].fails for word in words_found)
     incomplete = not all(result.coverage.complete for result in checkpoint.benchmarks)
-    failing = {word for word, facts in WORDS.items() if "regress" in facts.fails}
-    return incomplete or bool(checkpoint.missing) or bool(verdicts & failing)
+    return incomplete or bool(checkpoint.missing) or failing
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:
@@ -114,7 +113,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) ->
     table = _table([row for _, row in checkpoint_rows(checkpoint)], columns)
     yield from next(table)
     for result in checkpoint.benchmarks:
-        yield Line(result.protocol + ("" if result.primary else " (shown beside it, not gated)"))
+        yield Line(result.protocol + ("" if result.primary else " (not gated)"))
         for _ in benchmark_rows(result):
             yield from next(table)
         yield from _remarks(result)
@@ -134,7 +133,7 @@ def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     facts = result.coverage
     yield Line(f"  coverage: {phrases.coverage(facts)}", _PLAIN if facts.complete else _RED)
     for kind, sentence in benchmark_remarks(result):
-        if kind != "remark":  # those stand below their rows
+        if kind != "remark":  # those are below their rows
             indent = "    " if kind == "error" else "  "
             yield Line(indent + sentence, _BY_KIND[kind])
 
@@ -150,7 +149,7 @@ def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
 
 
 def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
-    """The lines of the header, then of each row: one alignment, whatever stands between them."""
+    """The lines of the header, then of each row, aligned whatever is printed between them."""
     compared = any(row.word for row in rows)
     lines = _aligned(rows, SCORE, *((COMPARISON, VERDICT) if compared else ()))
     split = compared and max(map(words.width, lines)) > columns
@@ -169,6 +168,6 @@ def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
 
 def _aligned(rows: Sequence[MetricRow], *columns: Columns) -> list[str]:
     cells = [[title for some in columns for title in some], *(r.cells(*columns) for r in rows)]
-    # An interval stands one space from its number: together they read as one thing.
+    # An interval is one space from its number: together they read as one.
     tight = (len(SCORE) + 2,) if COMPARISON in columns else ()
     return list(words.aligned(cells, words_last=VERDICT in columns, tight=tight))

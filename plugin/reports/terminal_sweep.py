@@ -1,4 +1,4 @@
-"""What is concluded of training runs, as plain text: a table a run, then the sentences."""
+"""Conclusions on training runs as plain text: a table for each run, then the sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .._util import text as words
 from ..analysis.conclusions import Conclusions, RunConclusions
 from ..analysis.eligibility import epoch_key
-from ..results.measurement import Measurement
+from ..gate.measurement import Measurement
 from .overview import NOISE_LEGEND, by_signal, headline_metrics, metric_cells, noise_rows
 
 _BEST = "*"
@@ -21,7 +21,7 @@ _METRICS_LISTED = 8
 def curve_lines(
     conclusions: Conclusions, *, columns: int = 100, verbose: bool = False
 ) -> Iterator[str]:
-    """Everything that was concluded: the sentences stand last, after the tables they are about.
+    """Every conclusion: the sentences come last, after the tables that they are about.
 
     A run with more than four metrics has one table of its checkpoints, with the metric that
     decides and as many of the others as fit, those with the highest signal-to-noise ratio first.
@@ -46,7 +46,7 @@ def curve_lines(
 
 
 def other_details(conclusions: Conclusions) -> Iterator[str]:
-    """What is concluded of the metrics that have no sentence of their own."""
+    """The conclusions on metrics that have no sentence of their own."""
     known = "\n".join(conclusions.sentences)
     for run in conclusions.runs:
         details = [each.detail for each in run.best]
@@ -74,7 +74,7 @@ def run_table(run: RunConclusions, *, columns: int = 100, verbose: bool = False)
 
 
 def aligned_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows in columns; an empty column is left out, the last one holds words."""
+    """The rows in columns without the empty ones; the last one is left-aligned text."""
     columns = list(zip(*rows, strict=True))
     kept = [column for column in columns if any(cell.strip() for cell in column[1:])]
     yield from words.aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
@@ -132,16 +132,20 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
 
 
 def _mismatches(conclusions: Conclusions) -> Iterator[str]:
-    """The reported composites that are not what their parts give; nothing when all are."""
+    """The reported composites that differ from their parts; nothing when none does."""
     wrong = conclusions.mismatches
     if not wrong:
         return
     disagree = "disagrees" if len(wrong) == 1 else "disagree"
-    yield f"{words.counted(len(wrong), 'stated composite')} {disagree} with their parts:"
-    rows = [("run", "checkpoint", "stated", "its parts give", "diff")]
+    yield f"{words.counted(len(wrong), 'reported composite')} {disagree} with their parts:"
+    rows = [("run", "checkpoint", "reported", "from its parts", "diff")]
     for each in wrong:
-        stated, computed = f"{each.printed:.4f}", f"{each.computed:.4f}"
-        rows.append((each.run, each.name, stated, computed, f"{each.printed - each.computed:+.4f}"))
+        shown = (
+            f"{each.printed:.4f}",
+            f"{each.computed:.4f}",
+            f"{each.printed - each.computed:+.4f}",
+        )
+        rows.append((each.run, each.name, *shown))
     yield from words.aligned(rows, left=2)
     yield ""
 

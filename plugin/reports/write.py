@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from .._util.atomic import atomic_write_text
-from .._util.errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, nearest, require_package
 from .._util.extensions import contributions
 from ..analysis.conclude import conclude
 from ..analysis.conclusions import Conclusions
 from ..readers.detect import read
 from ..readers.result import Result
+from . import INSTALL
 
 Writer = Callable[[Sequence[Result], Conclusions, Path], tuple[Path, ...]]
 
@@ -27,7 +27,7 @@ class ReportFormat:
         write: writes files into a folder, which it makes where it is missing, and returns them.
             The same results give the same bytes.
         needs: packages that have to be installed.
-        remedy: what to do where one is not.
+        remedy: how to install them.
     """
 
     name: str
@@ -42,34 +42,35 @@ def report_formats() -> dict[str, ReportFormat]:
 
 
 def check_formats(names: Sequence[str]) -> None:
-    """Look for formats and the packages they need, before hours of asking rather than after.
+    """Refuse formats that cannot be written, before the run rather than hours later.
 
     Raises:
-        CkptbenchError: a format is unknown, or a package is not installed.
+        CkptbenchError: a format is unknown, or a package that it needs is not installed.
     """
+    for each in _named(names, "--report"):
+        for package in each.needs:
+            require_package(package, each.name, where="--report", remedy=each.remedy)
+
+
+def _named(names: Sequence[str], where: str) -> list[ReportFormat]:
+    """The formats of these names, each once."""
     formats = report_formats()
     for name in names:
         if name not in formats:
             raise CkptbenchError(
-                f"expected formats of {', '.join(formats)}, such as html,md, got {name!r}"
-                f"{nearest(name, formats)}",
-                where="--report",
+                f"there is no format {name!r}{nearest(name, formats)}",
+                where=where,
+                remedy=f"Formats are {', '.join(formats)}.",
             )
-        for package in formats[name].needs:
-            if find_spec(package) is None:
-                raise CkptbenchError(
-                    f"{name} needs {package}, which is not installed",
-                    where="--report",
-                    remedy=formats[name].remedy,
-                )
+    return [formats[name] for name in dict.fromkeys(names)]
 
 
 def concluded(
     folder: Path, *, alpha: float, tolerance: Mapping[str, float], seed: int
 ) -> tuple[Result, Conclusions]:
-    """A run's results, read back from its folder, and what they allow to conclude.
+    """A run's results, read back from its folder, and the conclusions from them.
 
-    So a report at the end of a run is what `ckptbench report` makes of the same folder later.
+    A report at the end of a run is therefore the one that `ckptbench report` makes of its folder.
 
     Raises:
         CkptbenchError: a file of the run cannot be read.
@@ -81,7 +82,7 @@ def concluded(
 def write_report(
     results: Sequence[Result], conclusions: Conclusions, folder: Path, formats: Sequence[str]
 ) -> tuple[Path, ...]:
-    """Write the reports of what was measured and concluded.
+    """Write the reports.
 
     | format | files |
     |---|---|
@@ -89,27 +90,15 @@ def write_report(
     | `md` | `report.md`, short, for a pull request |
     | `plots` | the plots alone |
 
-    The same results give the same bytes.
-
-    Args:
-        results: what the conclusions were drawn from; they hold the samples and the verdicts.
-        folder: where the files go; it is made where it is missing.
+    The same results give the same bytes. The folder is made where it is missing.
 
     Raises:
-        CkptbenchError: a format is unknown, a library of a format is not installed, or a file
+        CkptbenchError: a format is unknown, a package that it needs is not installed, or a file
             cannot be written.
     """
-    known = report_formats()
-    for name in formats:
-        if name not in known:
-            raise CkptbenchError(
-                f"there is no format {name!r}{nearest(name, known)}",
-                where="report",
-                remedy=f"Formats are {', '.join(known)}.",
-            )
     written: dict[Path, None] = {}
-    for name in dict.fromkeys(formats):
-        written |= dict.fromkeys(known[name].write(results, conclusions, folder))
+    for each in _named(formats, "report"):
+        written |= dict.fromkeys(each.write(results, conclusions, folder))
     return tuple(written)
 
 
@@ -140,9 +129,8 @@ def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) ->
     return write_drawings(folder / "plots", drawings(*charts(results, conclusions)))
 
 
-_INSTALL = "pip install 'ckptbench[report]'"
 FORMATS = (
-    ReportFormat("html", _html, ("jinja2", "matplotlib"), _INSTALL),
+    ReportFormat("html", _html, ("jinja2", "matplotlib"), INSTALL),
     ReportFormat("md", _markdown),
-    ReportFormat("plots", _plots, ("matplotlib",), _INSTALL),
+    ReportFormat("plots", _plots, ("matplotlib",), INSTALL),
 )

@@ -1,7 +1,7 @@
 """What a number was measured with: versions, hardware, commit and command line.
 
-Nothing is imported for the sake of being described, and the process's environment variables are
-never read: they hold secrets.
+Nothing is imported only to be described, and the process's environment variables, which may hold
+secrets, are not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "kiwipiepy", "datasets", "n
 
 
 def describe_environment(arguments: Sequence[str], folder: Path) -> dict[str, str]:
-    """Strings by name; what cannot be found out is left out.
+    """Strings by name; unknown ones are left out.
 
     Args:
         arguments: the command line without the program, such as `config.invocation_params.args`.
@@ -43,8 +43,8 @@ def describe_environment(arguments: Sequence[str], folder: Path) -> dict[str, st
 def describe_accelerator() -> dict[str, str]:
     """CUDA version and GPU names of this process, when it has already used them.
 
-    RequestContext a GPU for its name would take memory on it, so a process that ran no model says
-    nothing: with pytest-xdist, ask in the workers.
+    Asking a GPU for its name would allocate memory on it, so a process without a model reports
+    nothing: with pytest-xdist, call this in the workers.
     """
     torch = sys.modules.get("torch")
     if torch is None:
@@ -81,7 +81,7 @@ def git_commit(folder: Path) -> str:
 _SECRET_OPTION = re.compile(
     r"--?[\w-]*(key|token|secret|password|credential|header)[\w-]*", re.IGNORECASE
 )
-# Options of our own are no secrets whatever their names look like, but for those that say so.
+# Our own options are secret only where they are declared so, whatever their names look like.
 _PLAIN_OPTIONS = frozenset(
     f"--{prefix}{option.name}"
     for prefix in ("", "ckpt-")

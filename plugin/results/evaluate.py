@@ -26,7 +26,7 @@ class Outcome:
     """The outcome of one item.
 
     Attributes:
-        status: `passed` and `missed` are the model's answers; `skipped` is the protocol's rule.
+        status: `passed` or `missed` by the model's answer; `skipped` by the protocol's rule.
         values: for each k 1.0, 0.0, or the graded value that the function returned.
         detail: why it was missed or skipped, in one line.
         seconds: how long the answer's program ran; 0 where none was run.
@@ -49,19 +49,19 @@ def evaluate_response(
     names: Sequence[str] | None = None,
     decides: str = "",
 ) -> Outcome:
-    """Let the benchmark function judge a response, once for each k.
+    """Evaluate a response with the benchmark function, once for each k.
 
     The item passes when it passes at the first (smallest) k.
 
     Args:
         names: metrics whose values the function returns as a mapping, in the order of the
-            outcome's values; None when it judges by passing, failing or one number.
-        decides: which of them says whether the item passes (at 1.0); where none does, every
-            answered item passes.
+            outcome's values; None when it passes, fails or returns one number.
+        decides: the metric by which the item passes (at 1.0); without one, every answered item
+            passes.
 
     Raises:
         NoAnswer: the response is a failure.
-        Exception: whatever the function raised that is neither a `Miss` nor its own `assert`.
+        Exception: what the function raised, unless it is a `Miss` or its own `assert`.
     """
     if isinstance(response, Skipped):
         return Outcome("skipped", detail=response.reason)
@@ -105,7 +105,7 @@ def _measured(
 
 
 def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:
-    """Whether an assert stands in the function itself, not in something it called."""
+    """Whether the assert is in the function itself, not in something it called."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

@@ -1,9 +1,9 @@
-"""What a run records of each group of items: everything that folding their outcomes needs."""
+"""The metadata of a group of items: everything that aggregating their outcomes needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .._util.jsonio import Scalar
@@ -17,14 +17,14 @@ class GroupMetadata:
 
     Attributes:
         checkpoint: its name; `spec` is what `--checkpoint` named.
-        run, step, epoch, facts: its place in its training, as far as its name and files say.
-        primary: whether the protocol is the first of those that its benchmark is asked by.
+        run, step, epoch, facts: its position in training, as far as its name and files give it.
+        primary: whether the protocol is the first of its benchmark's.
         reducer: how outcomes become scores; see `scores.reducers.reducer_of`.
         dataset, source, licence: of the dataset.
         own_checkpoint: whether the suite's own fixture loads the checkpoint.
         left_out: ids of samples that the dataset left out for `--limit`.
-        settings: what decides the outcomes beside the engine, such as the time a program has.
-        metrics: the metrics that a configuration file wants; None for all.
+        settings: what affects the outcomes besides the engine, such as the time limit of programs.
+        metrics: the metrics that a configuration file requests; None for all.
         asked: settings of the configuration file and options: `{"value": ..., "source": ...}`.
         output_path: where a copy of the result goes; empty without one.
         log_samples: whether that copy lists every document.
@@ -60,13 +60,9 @@ class GroupMetadata:
         """Checkpoint and protocol: groups of two parts of a run that have it are one."""
         return self.checkpoint, self.protocol
 
-    def as_json(self) -> dict[str, Any]:
-        """The record as a mapping of JSON values."""
-        return asdict(self)
-
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> GroupMetadata:
-        """The record that `as_json` gave; what an earlier version did not keep has its default."""
+        """The record of its fields as JSON; those that an earlier version lacks have defaults."""
         known = {each.name: values[each.name] for each in fields(cls) if each.name in values}
         for name in ("left_out", "metrics"):
             if known.get(name) is not None:

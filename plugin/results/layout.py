@@ -1,13 +1,14 @@
-"""Where things stand in the folder of a run."""
+"""The layout of a run's folder."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 
 STORE = "store.sqlite"
 PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
-_LONGEST_BYTES = 120  # leaves room for our endings in the 255 bytes of common file systems
+_LONGEST_BYTES = 120  # leaves room for our suffixes in the 255 bytes of common file systems
 
 
 def safe_name(name: str) -> str:
@@ -21,3 +22,8 @@ def safe_name(name: str) -> str:
     digest = hashlib.sha256(name.encode(errors="backslashreplace")).hexdigest()[:8]
     short = safe.encode(errors="ignore")[:_LONGEST_BYTES].decode(errors="ignore")
     return f"{short}-{digest}" if short else digest
+
+
+def samples_path(folder: Path, checkpoint: str, benchmark: str) -> Path:
+    """The file with the lines of one checkpoint in one benchmark."""
+    return folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"

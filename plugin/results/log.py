@@ -1,4 +1,4 @@
-"""`run.log`: what happened in a run, a line at a time, as it happens."""
+"""`run.log`: the events of a run, written as they happen."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ LOG.setLevel(logging.INFO)
 
 
 def begin(folder: Path, worker: str) -> logging.Handler:
-    """Append what is logged from now on to the run's file.
+    """Append to the run's file everything that is logged from now on.
 
-    Processes of one run share the file: each line is written at once. A log that cannot be
-    written is no reason to stop a run whose answers can.
-
-    Args:
-        worker: name of the process among several; empty in the main process.
+    Processes of one run share the file: each line is written at once. A run continues when its
+    log cannot be written. The worker's name is empty in the main process.
     """
     handler: logging.Handler
     try:

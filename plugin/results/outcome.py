@@ -1,7 +1,7 @@
 """Item outcomes: attached to pytest reports in the worker, collected in the controller.
 
-A report carries its outcome from wherever the item ran (this process or a worker of it) as plain
-scalars: in `user_properties` for people and other plugins, and as one tuple for the fold.
+A report carries the outcome from the process that ran the item as plain scalars: in
+`user_properties` for people and other plugins, and as one tuple for aggregation.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ class Recorded:
     seconds: float = 0.0
 
 
+# Items are many and different outcomes few: equal ones share one object.
+_recorded = lru_cache(maxsize=4096)(Recorded)
+
+
 @dataclass(eq=False)
 class Outcomes:
     """The latest outcome of every item, by node id. A pytest plugin of the main process.
 
     Attributes:
-        others_failed: whether something failed that is no sample item.
+        others_failed: whether anything other than a sample item failed.
     """
 
     by_nodeid: dict[str, Recorded] = field(default_factory=dict)
@@ -45,31 +49,22 @@ class Outcomes:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take a report's outcome; a rerun replaces what was there."""
+        """Record a report's outcome; that of a rerun replaces the earlier one."""
         carried = getattr(report, ATTRIBUTE, None)
         if carried is not None:
             status, values, reason, seconds = carried
-            recorded = _recorded(status, tuple(values), reason, seconds)
-            self.by_nodeid[report.nodeid] = recorded
+            self.by_nodeid[report.nodeid] = _recorded(status, tuple(values), reason, seconds)
         elif str(report.when) == "???":  # what pytest-xdist reports for an item its worker died in
             reason = str(report.longrepr).partition("\n")[0]
             self.by_nodeid[report.nodeid] = Recorded("error", (), reason)
-            self.others_failed |= report.failed  # the item may have been no sample's
+            self.others_failed |= report.failed  # it may not have been a sample item
         elif report.failed:
             self.others_failed = True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note that something could not be collected."""
+        """Record that something could not be collected."""
         if report.failed:
             self.others_failed = True
-
-
-# Outcomes are few and items are many: those that are alike share one object.
-
-
-@lru_cache(maxsize=4096)
-def _recorded(status: str, values: tuple[float, ...], reason: str, seconds: float) -> Recorded:
-    return Recorded(status, values, reason, seconds)
 
 
 def status_of(report: Any) -> str:

@@ -1,9 +1,9 @@
 """The run store: what a run planned and every answer it got, durable as soon as it exists.
 
-SQLite in the run's folder, in WAL mode. An answer is kept under everything that decides it: the
+SQLite in the run's folder, in WAL mode. The key of an answer is everything that determines it: the
 checkpoint's fingerprint, the engine's settings, the protocol, the sample's content, the trial, the
-seed and the request itself. So a killed run continues where it was, scoring again needs no model,
-and no checkpoint is ever given another one's answers.
+seed and the request itself. So a killed run continues where it stopped, scoring again needs no
+model, and no checkpoint gets the answers of another one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,13 @@ CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
 _ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
-
-
-# An item that was asked again: its position, its group, whether its outcome flipped (None without
+# An item that was run again: its position, its group, whether its outcome flipped (None without
 # a second one), and whether its batch was of another size.
 Repeat = tuple[int, int, bool | None, bool]
 
 
 class RunStore(StoreReader):
-    """A process's connection to a run's store; its threads take turns."""
+    """A process's connection to a run's store, shared by its threads."""
 
     def __init__(self, folder: Path, *, earlier: Sequence[Path] = ()) -> None:
         """Open the store of a run, making it when it is new.
@@ -77,17 +76,18 @@ class RunStore(StoreReader):
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
             (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
         except (OSError, sqlite3.Error) as error:
-            raise CkptbenchError(
-                f"the run store cannot be written: {error}",
-                where=str(self.path),
-                remedy="free space, or choose another place with --results-dir",
-            ) from error
+            remedy = "free space, or choose another folder with --results-dir"
+            raise self._unwritable(error, remedy) from error
         if found != str(FORMAT):
             raise CkptbenchError(
                 f"the run store has format {found}, this version reads {FORMAT}",
                 where=str(self.path),
                 remedy="choose another --run-id",
             )
+
+    def _unwritable(self, error: Exception, remedy: str) -> CkptbenchError:
+        what = f"the run store cannot be written: {error}"
+        return CkptbenchError(what, where=str(self.path), remedy=remedy)
 
     def close(self) -> None:
         """Close the connections."""
@@ -98,7 +98,7 @@ class RunStore(StoreReader):
             self._sources.clear()
 
     def _sources_of(self, fingerprint: str) -> list[sqlite3.Connection]:
-        """Earlier runs that hold answers of a checkpoint. Unreadable ones are passed over."""
+        """Earlier runs with answers of a checkpoint; unreadable ones are skipped."""
         if fingerprint not in self._sources:
             sources = self._sources[fingerprint] = []
             for folder in self._earlier:
@@ -108,10 +108,9 @@ class RunStore(StoreReader):
                         uri=True,
                         check_same_thread=False,
                     )
-                    held = connection.execute(
+                    if connection.execute(
                         "SELECT 1 FROM responses WHERE fingerprint = ? LIMIT 1", (fingerprint,)
-                    ).fetchone()
-                    if held:
+                    ).fetchone():
                         sources.append(connection)
                     else:
                         connection.close()
@@ -129,11 +128,8 @@ class RunStore(StoreReader):
                     self._db.execute("ROLLBACK")
                 if not isinstance(error, sqlite3.Error):
                     raise
-                raise CkptbenchError(
-                    f"the run store cannot be written: {error}",
-                    where=str(self.path),
-                    remedy="free space and run again with the same --run-id: what is stored stays",
-                ) from error
+                remedy = "free space and run again with the same --run-id: stored answers stay"
+                raise self._unwritable(error, remedy) from error
 
     # What was planned
 
@@ -148,10 +144,10 @@ class RunStore(StoreReader):
         """Replace the plan of this run; its answers stay.
 
         Args:
-            token: names the session whose plan it is.
-            notes: what a reader must know of the plan.
-            groups: what is known of each group; items name it by index.
-            items: every item that asks the model.
+            token: identifies the session whose plan it is.
+            notes: on the plan, for the reader.
+            groups: metadata of each group; items refer to it by index.
+            items: every item that needs an answer.
             samples: content hash and fields of every sample.
         """
         with self._transaction() as db:
@@ -163,7 +159,7 @@ class RunStore(StoreReader):
             )
             db.executemany(
                 "INSERT INTO groups VALUES (?, ?)",
-                ((i, ENCODER.encode(each.as_json())) for i, each in enumerate(groups)),
+                ((i, ENCODER.encode(asdict(each))) for i, each in enumerate(groups)),
             )
             db.executemany(
                 "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -178,7 +174,7 @@ class RunStore(StoreReader):
             )
 
     def token(self) -> str:
-        """Name of the session whose plan is stored; empty without a plan."""
+        """Identifier of the session whose plan is stored; empty without a plan."""
         return self._meta("token") or ""
 
     def group_of_positions(self) -> list[tuple[int, int]]:
@@ -201,15 +197,15 @@ class RunStore(StoreReader):
             for connection in (self._db, *self._sources_of(keys[0].fingerprint)):
                 if not _holds(connection, keys[0].fingerprint, keys[0].protocol):
                     continue
-                for place, key in enumerate(keys):
-                    if found[place] is None:
+                for index, key in enumerate(keys):
+                    if found[index] is None:
                         row = connection.execute(query, (key.digest,)).fetchone()
                         if row is not None:
-                            found[place] = _decoded_or_none(row[0])
-                            if found[place] is not None and connection is not self._db:
+                            found[index] = _decoded_or_none(row[0])
+                            if found[index] is not None and connection is not self._db:
                                 copied.append((key, row[0]))
             if copied:
-                self._insert(copied)
+                self.add(copied)
         return found
 
     def add(
@@ -223,12 +219,14 @@ class RunStore(StoreReader):
             answers: each response as `encode` wrote it.
             served: which stored response items are given, as `(position, digest)`.
         """
-        self._insert(answers, served)
+        with self._transaction() as db:
+            db.executemany(_ANSWER, [(*key.row(), text) for key, text in answers])
+            db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
     def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
-        """Give items their answers durably, in one commit, and count every item once.
+        """Assign answers to items durably, in one commit, and count every item once.
 
-        An item that is given an answer again, by a rerun or another worker, was counted before.
+        An item that gets an answer again, by a rerun or another worker, is not counted again.
 
         Args:
             given: position, group, key and response as `encode` wrote it; the response is empty
@@ -247,13 +245,6 @@ class RunStore(StoreReader):
                     db.executemany("REPLACE INTO served VALUES (?, ?)", served)
                 _add_work(db, group, asked=new if asked else 0, reused=0 if asked else new)
 
-    def _insert(
-        self, rows: Iterable[tuple[Key, str]], served: Iterable[tuple[int, str]] = ()
-    ) -> None:
-        with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key.row(), text) for key, text in rows])
-            db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
-
     def answered(self, group: int) -> Iterator[tuple[PlannedItem, str, str | None]]:
         """A group's planned items with their sample's fields and their response as JSON texts."""
         query = (
@@ -267,19 +258,19 @@ class RunStore(StoreReader):
             yield PlannedItem(*item), fields, response
 
     def nulls(self) -> dict[int, int]:
-        """Of each group: items whose answer was `null` where a server had to give a text."""
+        """By group, the number of items whose answer from a server was `null` instead of text."""
         query = (
             "SELECT plan.grp, COUNT(*) FROM plan JOIN served ON served.position = plan.position "
             "JOIN responses ON responses.digest = served.digest "
             "WHERE instr(responses.response, ?) GROUP BY plan.grp"
         )
-        # Inside of a text the quotation marks would have backslashes before them.
+        # Inside a text the quotation marks would be escaped.
         return dict(self._db.execute(query, ('"null": true',)).fetchall())
 
     # Who answered
 
     def write_engine(self, checkpoint: str, facts: Mapping[str, Any]) -> None:
-        """Note what an engine says of itself."""
+        """Record an engine's description of itself."""
         with self._transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO engines VALUES (?, ?)",
@@ -287,46 +278,46 @@ class RunStore(StoreReader):
             )
 
     def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
-        """Note work on a group: seconds of wall time, and items that `serve` did not count."""
+        """Record work on a group: seconds of wall time, and items that `serve` did not count."""
         with self._transaction() as db:
             _add_work(db, group, seconds, asked, reused)
 
     def work(self) -> dict[int, tuple[float, int, int]]:
-        """Of each group: seconds, items the model answered, and items given a stored answer."""
+        """By group: seconds, items that the model answered, and items with a stored answer."""
         rows = self._db.execute(
             "SELECT grp, SUM(seconds), SUM(asked), SUM(reused) FROM work GROUP BY grp"
         )
         return {group: (seconds, asked, reused) for group, seconds, asked, reused in rows}
 
-    # What was asked again
+    # What was run again
 
     def add_repeats(self, repeats: Iterable[Repeat]) -> None:
-        """Note which items came out otherwise when they were asked again."""
+        """Record the outcomes of items that were run again."""
         with self._transaction() as db:
             db.executemany("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", list(repeats))
 
     def repeats(self) -> dict[int, list[tuple[bool | None, bool]]]:
-        """Of each group, of each item asked again: whether it flipped, in another batch size."""
+        """By group, for each item run again: whether it flipped, and in another batch size."""
         found: dict[int, list[tuple[bool | None, bool]]] = defaultdict(list)
         for _, group, flipped, other in self._db.execute("SELECT * FROM repeats"):
             found[group].append((None if flipped is None else bool(flipped), bool(other)))
         return found
 
-    # Who is to answer
+    # Which worker answers
 
     def note_taken(self, position: int) -> None:
-        """Note that the block which begins with an item goes to another worker than its own."""
+        """Record that the block which begins with an item goes to another worker than its own."""
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO taken VALUES (?)", (position,))
 
     def taken(self) -> set[int]:
-        """What `note_taken` was told in this session."""
+        """The positions recorded with `note_taken` in this session."""
         with self._turn:
             return {position for (position,) in self._db.execute("SELECT position FROM taken")}
 
 
 def _decoded_or_none(text: str) -> Answer | None:
-    """A stored response; None for one that no longer counts as an answer, which is asked again."""
+    """A stored response; None for one that no longer counts as an answer."""
     try:
         return decode(text)
     except NoLongerAnAnswer:
@@ -336,7 +327,7 @@ def _decoded_or_none(text: str) -> Answer | None:
 def _add_work(
     db: sqlite3.Connection, group: int, seconds: float = 0.0, asked: int = 0, reused: int = 0
 ) -> None:
-    """One row a group: a slow model's answers come one to a commit."""
+    """Keep one row for each group, as a slow model's answers are committed one by one."""
     added = (seconds, asked, reused, group)
     change = "seconds = seconds + ?, asked = asked + ?, reused = reused + ?"
     if not db.execute(f"UPDATE work SET {change} WHERE grp = ?", added).rowcount:
@@ -352,13 +343,12 @@ def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> b
 
 
 def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:
-    """Folders of other runs that hold a store, newest first; also the parts of watched runs."""
+    """Folders of other runs with a store, newest first; also the parts of watched runs."""
     own = results_dir / run_id / STORE
-    # A part of a watched run lies in a run's folder, and may reuse what lies beside that.
-    places = [results_dir]
+    # A part of a watched run is in a run's folder, and may reuse the answers of runs beside it.
+    folders = [results_dir]
     if results_dir.name == PARTS:
-        places.append(results_dir.parent.parent)
-    found = {p for place in places for name in _STORES for p in place.glob(name)}
-    stores = [p for p in found if p != own]
-    stores.sort(key=lambda p: p.stat().st_mtime, reverse=True)
-    return [p.parent for p in stores[:most]]
+        folders.append(results_dir.parent.parent)
+    stores = {p for folder in folders for name in _STORES for p in folder.glob(name)} - {own}
+    newest = sorted(stores, key=lambda p: p.stat().st_mtime, reverse=True)
+    return [p.parent for p in newest[:most]]

@@ -1,4 +1,4 @@
-"""A run's store as it is read: by the run itself, and by whoever opens it later."""
+"""Read a run's store: during the run, and later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlannedItem:
 
 
 class StoreReader:
-    """What both kinds of connections read; threads take turns."""
+    """The queries of both kinds of connections; a lock serializes threads."""
 
     path: Path
     _db: sqlite3.Connection
@@ -46,7 +46,7 @@ class StoreReader:
         return row[0] if row else None
 
     def groups(self) -> list[GroupMetadata]:
-        """What is known of each group; items name it by its index."""
+        """Metadata of each group; items refer to it by index."""
         with self._turn:
             rows = self._db.execute("SELECT facts FROM groups ORDER BY id").fetchall()
         return [GroupMetadata.of_json(json.loads(facts)) for (facts,) in rows]
@@ -57,18 +57,18 @@ class StoreReader:
             yield PlannedItem(*row)
 
     def notes(self) -> list[str]:
-        """What a reader must know of the plan."""
+        """Notes on the plan, for the reader."""
         found: list[str] = json.loads(self._meta("notes") or "[]")
         return found
 
     def engines(self) -> dict[str, dict[str, Any]]:
-        """What each checkpoint's engine recorded of itself."""
+        """The description of each checkpoint's engine."""
         rows = self._db.execute("SELECT checkpoint, facts FROM engines")
         return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
 
 class StoredRun(StoreReader):
-    """The store of a run, read and never written: also on a disk that cannot be written."""
+    """The store of a run, read only: also on a read-only disk."""
 
     def __init__(self, folder: Path) -> None:
         """Open the store of a run's folder.
@@ -93,11 +93,11 @@ class StoredRun(StoreReader):
             )
 
     def _open(self) -> sqlite3.Connection:
-        # Reading a WAL database makes files beside it, unless it stands still: then nothing of it
-        # is outside the one file.
+        # Reading a WAL database makes files beside it, unless it is opened as immutable, which is
+        # safe where no WAL file holds a part of it. See https://sqlite.org/wal.html#readonly.
         uri = f"{self.path.resolve().as_uri()}?mode=ro"
-        still = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
-        return sqlite3.connect(f"{uri}{still}", uri=True)
+        immutable = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
+        return sqlite3.connect(f"{uri}{immutable}", uri=True)
 
     def close(self) -> None:
         """Close the connection."""
@@ -118,9 +118,9 @@ class StoredRun(StoreReader):
         return dict(self._db.execute("SELECT position, digest FROM served"))
 
     def repeats(self) -> dict[int, tuple[bool | None, bool]]:
-        """By position, of an item asked again: whether it flipped, in another batch size.
+        """By position, for an item run again: whether it flipped, and in another batch size.
 
-        A store that was made before items were asked again has no such table.
+        Stores of older versions have no such table.
         """
         kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
         if self._db.execute(kept).fetchone() is None:
@@ -129,5 +129,5 @@ class StoredRun(StoreReader):
         return {p: (None if f is None else bool(f), bool(other)) for p, f, other in rows}
 
     def work(self) -> list[tuple[int, float, int, int]]:
-        """Group, seconds, requests asked and reused of each answered block."""
+        """Group, seconds, answers computed and answers reused of each block."""
         return self._db.execute("SELECT grp, seconds, asked, reused FROM work").fetchall()

@@ -1,6 +1,6 @@
-"""What a run came to: the values that every report is written from.
+"""The results of a run, from which every report is written.
 
-`Summary` is what `summary.json` holds. The classes are frozen dataclasses; their JSON Schema is
+`Summary` is the content of `summary.json`. The classes are frozen dataclasses; their JSON Schema is
 made from them by pydantic (see `reports.schema`).
 """
 
@@ -16,9 +16,8 @@ from ..scores.score import Noise, NoiseFloor, Score
 
 SUMMARY_FORMAT = "ckptbench.summary/2"
 OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)
-# How the protocol of a group of tasks is named, with their number behind it.
 GROUP_WAY = "group-of-"
-"""Begins the variant of a protocol that is lm-eval's aggregate of a group of tasks."""
+"""Begins the variant, `group-of-12`, of a protocol that is lm-eval's aggregate of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,12 @@ class Coverage:
     """How many of the planned samples have an outcome; each counted in one place only.
 
     Attributes:
-        planned: samples the session set out to ask, after deselection.
+        planned: samples that the session planned, after deselection.
         scored: samples the scores are computed over.
         skipped: samples left out by the protocol's rule, by reason.
         errors: samples without a valid answer.
-        not_run: samples the session never came to.
-        reachable: planned samples whose answer the protocol can hit at all; None where that is
+        not_run: samples that the session did not reach.
+        reachable: planned samples whose answer is possible under the protocol; None where that is
             every one of them.
     """
 
@@ -61,18 +60,16 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing but what the protocol's rule left out."""
+        """Whether only samples are missing that the protocol's rule left out."""
         return not self.errors and not self.not_run
 
     @property
     def missing(self) -> str:
         """What it lacks: `3 of 1,600 samples are errors`; empty when it is complete."""
-        parts = []
-        if self.errors:
-            parts.append(f"{self.errors:,} of {self.planned:,} samples are errors")
-        if self.not_run:
-            parts.append(f"{self.not_run:,} of {self.planned:,} samples were not run")
-        return ", ".join(parts)
+        counts = {"are errors": self.errors, "were not run": self.not_run}
+        return ", ".join(
+            f"{n:,} of {self.planned:,} samples {why}" for why, n in counts.items() if n
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +87,11 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A setting that is no default, and who gave it.
+    """A setting that is not the default, and its source.
 
     Attributes:
         value: as it was given.
-        source: `command line`, or the file and the place in it.
+        source: `command line`, or the file and the location in it.
     """
 
     value: Scalar
@@ -114,12 +111,12 @@ class BenchmarkResult:
         flips: samples that changed at the first metric, lost ones first.
         errors: one line for each of the first errors: the item and its reason.
         seconds: time spent answering, added over the workers that did.
-        given: settings of this benchmark that are no defaults, such as `limit`.
-        reducer: what folds the trials of a sample, as `scores.reducers.spec_of` writes it.
-        settings: what decides what is measured, such as the temperature; see `gate.identity`.
+        given: settings of this benchmark that are not the defaults, such as `limit`.
+        reducer: how the trials of a sample are reduced, as `scores.reducers.spec_of` writes it.
+        settings: what affects what is measured, such as the temperature; see `gate.identity`.
         noise: where the standard error of a metric comes from, of the metrics whose samples have
             enough trials.
-        floor: what asking some samples once more came to; None where none was.
+        floor: the result of running some samples again; None where none was.
     """
 
     benchmark: str
@@ -167,15 +164,15 @@ class CheckpointResult:
         name: short name for files and tables, such as `checkpoint-655`.
         spec: what was given as `--checkpoint`.
         fingerprint: content hash of weights, config and tokenizer.
-        settings: what else decides an answer, as the engine states it.
+        settings: what else affects an answer, as the engine reports it.
         baseline: the baseline it was compared with; empty without one.
         asked: requests the model answered in this session.
         reused: requests answered from the run store.
-        run: the training run it belongs to: the name of the folder it lies in; empty where the
-            checkpoint is no place on a disk.
-        step: optimizer steps it was trained for; None where nothing states them.
+        run: the training run it belongs to: the name of the folder it is in; empty where the
+            checkpoint is not on a disk.
+        step: optimizer steps it was trained for; None where they are not known.
         epoch: passes over the training data it was trained for; likewise.
-        facts: what else the checkpoint states of its training, such as `val_loss`.
+        facts: what else the checkpoint records of its training, such as `val_loss`.
         missing: verdicts on gated metrics of the baseline that no benchmark of the run has.
         in_baseline: gated metrics of the baseline.
         compared: those of them that were compared.
@@ -217,15 +214,15 @@ class Summary:
         exit_status: what pytest exits with.
         gate: `regress`, `strict` or `off`.
         environment: versions and hardware, strings by name.
-        notes: sentences the reader must know, such as a metric that was left out and why.
+        notes: sentences for the reader, such as a metric that was left out and why.
         rerun_options: options that make the same items again, so that `pytest NODEID OPTIONS`
-            asks one of them: `--checkpoint=demo-mlm`, `--real-data=boolq.jsonl`. When empty,
+            runs one of them: `--checkpoint=demo-mlm`, `--real-data=boolq.jsonl`. When empty,
             reports name the checkpoints.
         baseline_written: file that `--update-baseline` wrote; empty when it wrote none.
-        unwritten: what could not be written of the run's reports, one sentence each; what was
-            measured is on disk all the same.
-        given: options of the session that are no defaults.
-        drawing: options that decide how answers are drawn, by name: `seed`, `num_samples`,
+        unwritten: reports of the run that could not be written, one sentence each; the results are
+            on disk all the same.
+        given: options of the session that are not the defaults.
+        drawing: options for sampling answers, by name: `seed`, `num_samples`,
             `temperature`, `top_p`, `max_tokens`. Empty when it is not known.
     """
 

@@ -16,11 +16,10 @@ from ..gate.baseline import (
     Baseline,
     BaselineComposite,
     baseline_benchmark,
-    protocol_note,
-    settings_note,
+    baseline_notes,
 )
 from ..gate.evaluate import Evaluation
-from ..gate.measured import BenchmarkMeasurement
+from ..gate.measurement import BenchmarkMeasurement
 from ..gate.scope import Scope
 from ..gate.verdict import Verdict
 from ..results.group import GroupMetadata
@@ -180,7 +179,7 @@ class CheckpointFold:
         floors = [(g.metadata.protocol, g.reducer, g.repeats) for g in self.groups]
         self.notes += floor_notes(floors, settings, options.temperature, options.noise_floor)
         if baseline is not None:
-            self.notes += filter(None, [protocol_note(baseline), settings_note(baseline, settings)])
+            self.notes += baseline_notes(baseline, settings)
         composite = self.composite
         return CheckpointResult(
             name=self.name,

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from ..readers.run import SUMMARY, read_summary, sample_heads, samples_path
+from ..readers.run import SUMMARY, read_summary, sample_heads
 from ..results.group import GroupMetadata
+from ..results.layout import samples_path
 from ..results.lm_eval_format import read_official
 from ..results.outcome import Recorded
 from ..results.stored_run import StoredRun

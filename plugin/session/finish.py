@@ -131,9 +131,9 @@ def _track(run: Run, summary: Summary) -> Summary:
     """Send the files to MLflow if that was requested; a note of the result is only shown."""
     if not run.options.mlflow:
         return summary
-    from ..tracking.mlflow import track_or_say
+    from ..tracking.mlflow import tracking_message
 
-    note = track_or_say(run.folder, run.options.mlflow)
+    note = tracking_message(run.folder, run.options.mlflow)
     return replace(summary, notes=(*summary.notes, note))
 
 

@@ -268,9 +268,9 @@ class BenchSession:
         """Refuse names of metrics that no benchmark has, before any request is made.
 
         Raises:
-            CkptbenchError: see `gate.names`.
+            CkptbenchError: see `gate.scope`.
         """
-        from ..gate.names import MetricNames
+        from ..gate.scope import MetricNames
 
         groups = self.run.store.groups()
         known = MetricNames.of({g.benchmark: g.reducer for g in groups if g.primary})

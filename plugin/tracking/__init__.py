@@ -1,1 +1,1 @@
-"""Sending a run that lies on disk to an MLflow server."""
+"""Send a finished run's folder to an MLflow server."""

@@ -1,7 +1,7 @@
-"""A run's folder to MLflow: a parent run for the session, a child for each checkpoint.
+"""Send a run's folder to MLflow: a parent run for the session, a child for each checkpoint.
 
-MLflow keeps params and the points of a curve as they were first written. So a run that only grew
-is added to, and one whose values have changed is made anew, the old one going to MLflow's trash.
+MLflow does not change params and the points of a curve once they are written. So a run that only
+grew is added to, and one whose values have changed is created again, and the old one deleted.
 """
 
 from __future__ import annotations
@@ -18,18 +18,27 @@ from typing import TYPE_CHECKING, Any
 from .._util.errors import CkptbenchError
 from ..config.tracking_uri import Address, address_of, require_client
 from ..readers.run import read_summary
-from .artifacts import gather_checkpoint, gather_session
-from .record import CHECKPOINT, RUN_ID, Record, SessionRecord, cut, record_of, steps_of
+from .record import (
+    CHECKPOINT,
+    RUN_ID,
+    Record,
+    SessionRecord,
+    cut,
+    gather_checkpoint,
+    gather_session,
+    record_of,
+    steps_of,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 EXPERIMENT = "ckptbench"
 _AT_ONCE = {"tags": 100, "params": 100, "metrics": 500}  # the server takes at most 1,000 metrics
-# A transport's message is a chain of nested objects: the innermost one is the cause.
+# The messages of HTTP errors are nested: the innermost one is the cause.
 _CAUSE = re.compile(r"Caused by \w+\([\"'](?:HTTPS?Connection(?:Pool)?\([^)]*\): )?(.*?)[\"']\)")
 
-# MLflow's own defaults try a silent server for many minutes. What a user has set stays.
+# MLflow's own defaults wait many minutes for a server that does not answer. A user's settings stay.
 _DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
@@ -38,19 +47,19 @@ _DEFAULTS = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-# A server that has answered may take its time over a report of many megabytes.
+# A server that has answered once may need longer for a report of many megabytes.
 _ONCE_ANSWERED = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A run that MLflow now has.
+    """A run that was sent to MLflow.
 
     Attributes:
         server: its address, without a login.
         experiment: name of the experiment.
         run: id of the parent run.
-        how: `sent`, `updated`, or `sent anew` in place of one with other values.
+        how: `sent`, `updated`, or `replaced` where values had changed.
         url: of the parent run's page; empty where the store is no server.
     """
 
@@ -65,14 +74,10 @@ class Tracked:
 
 
 def track(folder: Path, uri: str) -> Tracked:
-    """Send a run's folder; sending it again updates what is there.
+    """Send a run's folder; sending it again updates the run in MLflow.
 
-    The experiment is `ckptbench`, or MLFLOW_EXPERIMENT_NAME. A silent server is given up after
-    about ten seconds, unless MLflow's own variables are set.
-
-    Args:
-        folder: `results/<run-id>`.
-        uri: of the tracking server or store.
+    The experiment is `ckptbench`, or MLFLOW_EXPERIMENT_NAME. The time limit for a server that does
+    not answer is about ten seconds, unless MLflow's own variables are set.
 
     Raises:
         CkptbenchError: the folder holds no run, the client is not installed, or the server
@@ -86,7 +91,7 @@ def track(folder: Path, uri: str) -> Tracked:
         client_environment(address.uri, address.login) as answered,
         tempfile.TemporaryDirectory(prefix="ckptbench-") as made,
     ):
-        # The parent's files lie in one folder, each child's in another.
+        # A folder for the parent's files and one for each child's.
         folders = [Path(made) / str(number) for number in range(1 + len(summary.checkpoints))]
         for each in folders:
             each.mkdir()
@@ -99,8 +104,8 @@ def track(folder: Path, uri: str) -> Tracked:
             raise _failed(folder, address, error) from None
 
 
-def track_or_say(folder: Path, uri: str) -> str:
-    """`track`, as one sentence: where the run is, or why it is not there and what to do."""
+def tracking_message(folder: Path, uri: str) -> str:
+    """Call `track`; returns where the run is, or why it was not sent and what to do."""
     try:
         return str(track(folder, uri))
     except CkptbenchError as error:
@@ -140,7 +145,7 @@ def _failed(folder: Path, address: Address, error: Exception) -> CkptbenchError:
     text = address.hide(str(error)) or type(error).__name__
     cause = _CAUSE.search(text)
     reason = cut(cause[1] if cause else " ".join(text.split()), 300)
-    # The login is nobody's to print, so the command that needs it leaves the URI open.
+    # The login is not printed: the command has a placeholder for a URI that contains one.
     uri = "URI" if address.secret else address.shown
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return CkptbenchError(
@@ -194,7 +199,7 @@ class _Sender:
         for run in there:
             self._client.delete_run(run.info.run_id)
         self._found = {}
-        return "sent anew"
+        return "replaced"
 
     def _agrees(self, run: Any, record: Record) -> bool:
         """Whether nothing that MLflow has of the run would have to be changed."""
@@ -223,7 +228,7 @@ class _Sender:
                 tags=dict(tags),
             )
         ended_ms, number = self._session.ended_ms, run.info.run_id
-        # The tags first: what they name is found again when the rest does not arrive.
+        # The tags first: they identify the run if the rest is not sent.
         batches: dict[str, list[Any]] = {
             "tags": [RunTag(name, text) for name, text in {**record.tags, **tags}.items()],
             "params": [Param(*p) for p in record.params.items() if p[0] not in run.data.params],

@@ -1,4 +1,4 @@
-"""What of a run is sent to MLflow, as plain values: one record a session, one a checkpoint.
+"""What is sent to MLflow: a record and a few small files for the session and each checkpoint.
 
 MLflow takes letters, digits, `_`, `-`, `.`, space and `/` in the names of metrics, params and
 tags. `real@1` becomes `real_at_1`; every other character that is not allowed becomes `_`.
@@ -6,19 +6,27 @@ tags. `real@1` becomes `real_at_1`; every other character that is not allowed be
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 from .._util.names import step_in
 from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude
+from ..results.layout import safe_name
 from ..results.summary import CheckpointResult, Summary
 from ..scores.score import Score
 
 RUN_ID = "ckptbench.run_id"
 CHECKPOINT = "ckptbench.checkpoint"
+FIRST_SAMPLES = 20
+_REPORTS = ("report.*", "*.svg", "*.png")
 MOST_CHARACTERS = 250
 MOST_PARAM_CHARACTERS = 500  # 6,000 of newer servers, 500 of older ones
 MOST_TAG_CHARACTERS = 5000
@@ -33,7 +41,7 @@ class Record:
         name: its name.
         params: what it was measured with; MLflow never lets one be changed.
         points: values by metric and step.
-        tags: what may be changed later; `RUN_ID` and `CHECKPOINT` find it again.
+        tags: what may be changed later; `RUN_ID` and `CHECKPOINT` identify the run.
         complete: whether it is FINISHED rather than FAILED.
     """
 
@@ -71,10 +79,9 @@ def record_of(summary: Summary) -> SessionRecord:
 
 
 def steps_of(summary: Summary) -> dict[str, int]:
-    """Where each checkpoint stands on MLflow's axis.
+    """The position of each checkpoint on MLflow's axis.
 
-    Its training step where every checkpoint's is known, else its index in the session: an axis of
-    both would order nothing. Checkpoints of one step (of several runs) share an index.
+    The training step where that of every checkpoint is known, else the index in the session.
     """
     steps = {c.name: _step(c) for c in summary.checkpoints}
     known = {name: step for name, step in steps.items() if step is not None}
@@ -99,7 +106,7 @@ def _parent(summary: Summary, children: tuple[Record, ...]) -> Record:
     points: dict[tuple[str, int], float] = {}
     for child in children:
         points.update(child.points)
-    # The parent's metrics are curves only where no two checkpoints stand at one step.
+    # The parent's metrics are curves only where no two checkpoints have the same step.
     steps = [{step for _, step in child.points} for child in children if child.points]
     curve = points if len(set().union(*steps)) == len(steps) else {}
     shared = _shared_params(summary, [child.params for child in children])
@@ -107,7 +114,7 @@ def _parent(summary: Summary, children: tuple[Record, ...]) -> Record:
 
 
 def _shared_params(summary: Summary, params: list[Mapping[str, str]]) -> dict[str, str]:
-    """Params that are the same for every checkpoint, and not about one of them."""
+    """Params that are the same for every checkpoint and do not describe a single one."""
     own = {"checkpoint", "spec", "fingerprint", "run", "step", "epoch"}
     own |= {legal_name(name) for checkpoint in summary.checkpoints for name in checkpoint.facts}
     return {
@@ -172,9 +179,8 @@ def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: in
 
 def _verdict(checkpoints: Sequence[CheckpointResult]) -> str:
     """The most severe word of the gated verdicts."""
-    verdicts = [v for c in checkpoints for b in c.benchmarks if b.primary for v in b.verdicts]
-    verdicts += [verdict for checkpoint in checkpoints for verdict in checkpoint.missing]
-    words = {verdict.word for verdict in verdicts}
+    words = {v.word for c in checkpoints for b in c.benchmarks if b.primary for v in b.verdicts}
+    words |= {verdict.word for checkpoint in checkpoints for verdict in checkpoint.missing}
     return next((word for word in SEVERITY if word in words), "not compared")
 
 
@@ -195,11 +201,7 @@ def legal_name(name: str) -> str:
 
 
 def metric_name(metric: str, protocol: str = "") -> str:
-    """A metric's name: `real_at_1`, or `real/single-mask/real_at_1` with its protocol.
-
-    Args:
-        protocol: of a benchmark's protocol that is not its first, whose metrics are called alike.
-    """
+    """`real_at_1`, or `real/single-mask/real_at_1` with a protocol that is not the first."""
     return legal_name(f"{protocol}/{metric}" if protocol else metric)
 
 
@@ -211,3 +213,45 @@ def standard_error_name(metric: str) -> str:
 def cut(text: str, most: int) -> str:
     """A text that fits, its end replaced by `...` where it does not."""
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def gather_session(folder: Path, summary: Summary, steps: dict[str, int], into: Path) -> None:
+    """Copy what belongs to the whole session: summary, reports, plots; make a CSV a benchmark."""
+    for pattern in ("summary.json", *_REPORTS):
+        for path in filter(Path.is_file, folder.glob(pattern)):
+            shutil.copy2(path, into)
+    if (folder / "plots").is_dir():
+        shutil.copytree(folder / "plots", into / "plots", dirs_exist_ok=True)
+    for benchmark in dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names):
+        path = into / f"{safe_name(benchmark)}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(_scores(summary, benchmark, steps))
+
+
+def gather_checkpoint(folder: Path, checkpoint: CheckpointResult, into: Path) -> None:
+    """Copy what belongs to one checkpoint: its few numbers, and its first samples."""
+    name = safe_name(checkpoint.name)
+    if (numbers := folder / f"{name}_eval_results.json").exists():
+        shutil.copy2(numbers, into)
+    for path in sorted((folder / "samples" / name).glob("*.jsonl")):
+        (into / "samples").mkdir(exist_ok=True)
+        with path.open("rb") as whole, (into / "samples" / path.name).open("wb") as part:
+            part.writelines(islice(whole, FIRST_SAMPLES))
+
+
+def _scores(summary: Summary, benchmark: str, steps: dict[str, int]) -> Iterator[list[Any]]:
+    """The rows of a benchmark's CSV, the header first."""
+    yield [
+        *("checkpoint", "step", "protocol", "metric"),
+        *("value", "standard_error", "low", "high", "n", "verdict"),
+    ]
+    for checkpoint in summary.checkpoints:
+        for result in checkpoint.benchmarks:
+            if result.benchmark != benchmark:
+                continue
+            verdicts = {verdict.metric: verdict.word for verdict in result.verdicts}
+            for score in result.scores:
+                low, high = score.interval or (None, None)
+                about = [checkpoint.name, steps[checkpoint.name], result.protocol, score.metric]
+                figures = [score.value, score.standard_error, low, high, score.n]
+                yield [*about, *figures, verdicts.get(score.metric, "")]

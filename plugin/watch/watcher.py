@@ -249,9 +249,9 @@ class Watcher:
             self._print_line(f"the run was not rewritten: {type(error).__name__}: {error}")
             return
         if settings.mlflow:
-            from ..tracking.mlflow import track_or_say
+            from ..tracking.mlflow import tracking_message
 
-            self._print_line(track_or_say(settings.run, settings.mlflow))
+            self._print_line(tracking_message(settings.run, settings.mlflow))
 
 
 def score_lines(summary: Summary) -> list[str]:

@@ -29,6 +29,7 @@ from ckptbench.gate.mde import (
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import mcnemar, sign_flip_test
+from ckptbench.gate.power import Rule
 from ckptbench.gate.trials_test import pass_at_k, trials_test
 from ckptbench.gate.unpaired_test import p_of_lower
 
@@ -169,9 +170,7 @@ def single_shares(
     caught, mdes = 0, []
     for moved in counts[:runs].sum(axis=1).tolist():
         if moved not in printed:
-            printed[moved] = paired_shares_mde(
-                n, moved / n, share, alpha=alpha, tolerance=TOLERANCE
-            )
+            printed[moved] = paired_shares_mde(n, moved / n, share, Rule(alpha, TOLERANCE))
         mde = printed[moved]
         if mde is not None:
             _, difference, worse = draw(mde, 1)
@@ -225,7 +224,7 @@ def clustered_shares(
         p_worse.append(p)
         if run >= runs:
             continue
-        mde = clustered_shares_mde(sums, sizes, moved, share, alpha=alpha, tolerance=TOLERANCE)
+        mde = clustered_shares_mde(sums, sizes, moved, share, Rule(alpha, TOLERANCE))
         if mde is not None:
             *_, difference, p = draw(mde)
             mdes.append(mde)
@@ -288,7 +287,7 @@ def sampled(problems: int, k: int, name: str, *, runs: int, seed: int, unchanged
         p_worse.append(p)
         if run >= runs:
             continue
-        mde = graded_mde(moved, before, alpha=alpha, tolerance=TOLERANCE)
+        mde = graded_mde(moved, before, Rule(alpha, TOLERANCE))
         if mde is not None and mde <= mean:
             again, _, p = draw(mde)
             mdes.append(mde)
@@ -362,9 +361,7 @@ def unpaired(now_n: int, then_n: int, *, shares: Iterable[float] = ()) -> list[R
         weights = stats.binom.pmf(counts, then_n, share)
         caught = printed = total = 0.0
         for passed in counts[weights > 1e-4].tolist():
-            mde = unpaired_shares_mde(
-                now_n, passed / then_n, then_n, alpha=alpha, tolerance=TOLERANCE
-            )
+            mde = unpaired_shares_mde(now_n, passed / then_n, then_n, Rule(alpha, TOLERANCE))
             if mde is not None and mde <= share:
                 weight = float(weights[passed])
                 caught += weight * fired(bounds, share - mde, share)

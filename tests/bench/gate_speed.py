@@ -21,6 +21,7 @@ from ckptbench.gate.mde import (
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import sign_flip_test
+from ckptbench.gate.power import Rule
 from ckptbench.gate.trials_test import trials_test
 from ckptbench.gate.unpaired_test import suissa_shuster_test
 
@@ -32,7 +33,7 @@ Call = Callable[[], object]
 def calls() -> dict[str, tuple[float, Call]]:
     """What is measured, with its bound in milliseconds."""
     rng = np.random.default_rng(0)
-    rule = {"alpha": ALPHA, "tolerance": TOLERANCE}
+    rule = Rule(ALPHA, TOLERANCE)
     measured: dict[str, tuple[float, Call]] = {}
     for largest in (3, 10, 30):
         sums = rng.integers(-largest, largest + 1, size=10_000) / 20_000
@@ -64,10 +65,10 @@ def calls() -> dict[str, tuple[float, Call]]:
     sums, triples = rng.integers(-1, 2, size=4_666).astype(float), np.full(4_666, 3.0)
     flips = int(np.abs(sums).sum())
     mdes: dict[str, Call] = {
-        "MDE of 14,000 single samples": lambda: paired_shares_mde(14_000, 0.12, 0.6, **rule),
-        "MDE of 4,666 clusters": lambda: clustered_shares_mde(sums, triples, flips, 0.6, **rule),
-        "MDE of 14,000 graded values": lambda: graded_mde(moved, values, **rule),
-        "MDE of 232 against 2,400": lambda: unpaired_shares_mde(232, 0.6, 2_400, **rule),
+        "MDE of 14,000 single samples": lambda: paired_shares_mde(14_000, 0.12, 0.6, rule),
+        "MDE of 4,666 clusters": lambda: clustered_shares_mde(sums, triples, flips, 0.6, rule),
+        "MDE of 14,000 graded values": lambda: graded_mde(moved, values, rule),
+        "MDE of 232 against 2,400": lambda: unpaired_shares_mde(232, 0.6, 2_400, rule),
     }
     measured.update({name: (50, call) for name, call in mdes.items()})
     return measured

@@ -74,7 +74,9 @@ def test_a_base_and_its_adapters_are_measured_side_by_side(tmp_path: Path) -> No
     assert "with a LORA adapter of rank 4, not merged" in done.stdout
     again = ask(tmp_path, f"--checkpoint={one}", "--checkpoint=demo-code")
     assert again.returncode == 0, again.stdout
-    assert "14 asked" not in again.stdout, "stored answers of base and adapter are found again"
+    assert "14 answers computed" not in again.stdout, (
+        "stored answers of base and adapter are found again"
+    )
 
 
 def test_an_adapter_without_effect_is_an_error_of_its_samples_only(tmp_path: Path) -> None:
@@ -82,4 +84,4 @@ def test_an_adapter_without_effect_is_an_error_of_its_samples_only(tmp_path: Pat
     done = ask(tmp_path, f"--checkpoint=demo-code+adapter={zero}", "--checkpoint=demo-code")
     assert done.returncode == 1, done.stdout
     assert "the adapter had no effect" in done.stdout
-    assert "14 asked" in done.stdout
+    assert "14 answers computed" in done.stdout

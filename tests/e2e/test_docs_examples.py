@@ -202,7 +202,7 @@ def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) 
     checkpoints = "--checkpoint=demo-mlm/checkpoint-1500 --checkpoint=demo-mlm/checkpoint-6000"
     options = "--limit=60 --protocol=real=whole-word --run-id=both"
     continued = workspace.run(f"pytest benchmarks/test_real_k.py {checkpoints} {options}").expect(0)
-    assert "0 asked, 120 reused" in continued
+    assert "0 answers computed, 120 reused" in continued
 
 
 # docs/extending.md

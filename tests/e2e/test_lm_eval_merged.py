@@ -115,7 +115,7 @@ def test_a_checkpoint_in_pieces_gets_lm_evals_numbers_without_being_asked_again(
     assert not (pieces / "tiny_choices_results.json").exists()
     (command,) = re.findall("until `(pytest [^`]+)` makes them", output)
     output = tasks_workspace.run(command).expect(0)
-    assert " 0 asked" in output
+    assert " 0 answers computed" in output
     assert lm_evals(pieces) == lm_evals(session)
     assert scores(pieces) == scores(session)
     assert "left out" not in (pieces / "summary.json").read_text()

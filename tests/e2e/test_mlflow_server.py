@@ -222,7 +222,7 @@ def test_other_values_under_the_same_name_replace_the_run(server: Server, send: 
 
     first = send("changes")
     second = send("changes", change)
-    assert second.how == "sent anew"
+    assert second.how == "replaced"
     assert second.run != first.run
     (parent,) = server.parents("changes")
     assert server.curve(parent, "real_at_1")[0] == (100, 0.125)

@@ -23,7 +23,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 REPLACED = {"make test": "make test ARGS='-p no:cacheprovider tests/unit/scores'"}
 # What differs from one run to the next.
-TIMES = re.compile(r"\d+(\.\d+)? ?s\b|\d+ asked|\d+ reused|\d{8}_\d{6}_\d+")
+TIMES = re.compile(r"\d+(\.\d+)? ?s\b|\d+ answers computed|\d+ reused|\d{8}_\d{6}_\d+")
 
 
 def blocks(language: str, page: str = "README.md") -> list[str]:

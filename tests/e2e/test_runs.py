@@ -26,7 +26,7 @@ def outcomes(folder: Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]
 
 
 def asked_and_reused(output: str) -> tuple[int, int]:
-    asked, reused = re.findall(r"([\d,]+) asked, ([\d,]+) reused", output)[-1]
+    asked, reused = re.findall(r"([\d,]+) answers computed, ([\d,]+) reused", output)[-1]
     return int(asked.replace(",", "")), int(reused.replace(",", ""))
 
 

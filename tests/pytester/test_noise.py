@@ -154,7 +154,7 @@ def test_samples_are_asked_again_in_another_batch_size(unsteady: pytest.Pytester
     assert benchmark["coverage"]["planned"] == 40
     line = f"noise floor: {floor['flipped']} of 20 samples flipped ("
     assert f"{line}{100 * floor['interval'][0]:.1f}% to" in result.stdout.str()
-    result.stdout.fnmatch_lines(["*when asked again with another seed and batch size"])
+    result.stdout.fnmatch_lines(["*when run again with another seed and batch size"])
     for name in ("report.md", "report.html"):
         (report,) = unsteady.path.glob(f"results/*/{name}")
         assert f"noise floor: {floor['flipped']} of 20" in report.read_text(encoding="utf-8")
@@ -206,7 +206,7 @@ def test_pytests_own_way_of_running_items_measures_it_too(unsteady: pytest.Pytes
 def test_batches_of_one_request_differ_in_the_seed_only(unsteady: pytest.Pytester) -> None:
     result = unsteady.runpytest_inprocess("--noise-floor=4", "--batch-size=1")
     assert benchmark_of(unsteady.path)["floor"]["other_batch_size"] is False
-    result.stdout.fnmatch_lines(["*when asked again with another seed"])
+    result.stdout.fnmatch_lines(["*when run again with another seed"])
 
 
 def test_an_engine_that_fails_the_second_time_leaves_the_run_whole(
@@ -219,7 +219,7 @@ def test_an_engine_that_fails_the_second_time_leaves_the_run_whole(
     path.write_text(path.read_text().replace("for index, request", failing))
     result = unsteady.runpytest_inprocess("--noise-floor=3")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*noise floor: none of 3 samples could be asked again"])
+    result.stdout.fnmatch_lines(["*noise floor: none of 3 samples could be run again"])
 
 
 @pytest.mark.parametrize(("dtype", "noted"), [("bf16", True), ("fp16", True), ("fp32", False)])
@@ -291,7 +291,7 @@ def test_several_checkpoints_have_a_floor_each(unsteady: pytest.Pytester) -> Non
     assert [c["benchmarks"][0]["floor"]["flipped"] for c in held] == [10, 10]
     result.stdout.fnmatch_lines(
         [
-            "noise floor of word/plain: 20 of 80 samples of 2 checkpoints flipped when asked*",
+            "noise floor of word/plain: 20 of 80 samples of 2 checkpoints flipped when run again*",
             "  noise floor: 10 of 40 samples flipped*",
         ]
     )

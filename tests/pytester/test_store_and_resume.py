@@ -82,7 +82,7 @@ def test_a_second_session_asks_nothing_and_says_so(standard: Any) -> None:
     assert standard.asked == []
     assert standard.scores == scores
     assert standard.statuses == statuses
-    result.stdout.fnmatch_lines(["*0 asked, 4 reused*"])
+    result.stdout.fnmatch_lines(["*0 answers computed, 4 reused*"])
 
 
 def test_a_run_that_reused_answers_holds_them_itself(standard: Any) -> None:

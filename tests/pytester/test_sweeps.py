@@ -237,7 +237,7 @@ def test_one_table_instead_of_a_block_for_each(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py")
     result.stdout.fnmatch_lines(
         [
-            "3 checkpoints: * s, 120 asked, 0 reused; -v shows each",
+            "3 checkpoints: * s, 120 answers computed, 0 reused; -v shows each",
             "x: 3 checkpoints",
             "*checkpoint-9 *10.00%*",
             "*checkpoint-700 *90.00%*",
@@ -249,7 +249,7 @@ def test_one_table_instead_of_a_block_for_each(trained: Any) -> None:
 
 def test_every_block_on_request(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py", "-v")
-    result.stdout.fnmatch_lines([f"checkpoint-{step} (*40 asked*" for step in SKILLS])
+    result.stdout.fnmatch_lines([f"checkpoint-{step} (*40 answers computed*" for step in SKILLS])
 
 
 def test_each_is_compared_with_the_baseline_and_details_are_of_those_that_regressed(
@@ -334,7 +334,7 @@ def test_a_report_that_cannot_be_written_fails_the_session_and_loses_nothing(tra
         (["--checkpoint=runs/x/chekpoint-*"], "*runs/x holds checkpoint-9, checkpoint-80*"),
         (
             [PATTERN, "--report=htlm"],
-            "*--report: expected formats of html, md, plots*did you mean 'html'*",
+            "*--report: there is no format 'htlm'*did you mean 'html'*",
         ),
         ([PATTERN, "--from-step=701"], "*--from-step: runs/x/checkpoint-? matches 3 checkpoints*"),
         (["--checkpoint=runs/x/checkpoint-9", "--from-step=5"], "*--from-step: there is nothing*"),

@@ -61,7 +61,7 @@ def test_a_benchmark_that_was_not_asked_is_missing(two: Any) -> None:
         "other/other@1": "missing",
     }
     assert last_line(result) == (
-        "missing: the baseline has other@1 of other, and this run did not ask other: give its "
+        "missing: the baseline has other@1 of other, and this run did not measure other: give its "
         "data, or deselect it on purpose (-k); 2 of 3 metrics of the baseline compared: exit 1"
     )
 

@@ -1,4 +1,4 @@
-"""The charts of the plot files inside the page: in its colours, with titles for every point."""
+"""The charts of the plot files inside the page: in its colours, with a title for every point."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def embedded_svg(drawing: Drawing) -> str:
 
 
 def description(chart: CurveChart) -> str:
-    """What a reader who does not see the chart should know of it."""
+    """The chart in words, for screen readers."""
     best, word = (min, "lowest") if chart.higher_is_better is False else (max, "highest")
     sentences = []
     for curve in chart.curves:

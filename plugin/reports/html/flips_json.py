@@ -25,7 +25,7 @@ FIELD_CHARS = (1_500, 1_000, 700, 400, 200, 100)  # characters of a field: the f
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What stands in the page.
+    """The flips in the page.
 
     Attributes:
         data: the JSON value above.
@@ -43,7 +43,7 @@ class Embedded:
 
 
 def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
-    """The flips of every group, cut to what a page can hold.
+    """The flips of every group, cut to the size limits of a page.
 
     Texts are shortened until they fit in `TEXT_BYTES`; where the rows take more than `ROW_BYTES`,
     each group loses the same share of its own.
@@ -77,23 +77,23 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
 
 
 def script_json(value: JSON) -> str:
-    """JSON that can stand in a `<script>` element: nothing in it ends the element.
+    """JSON for a `<script>` element, which nothing in it can end.
 
-    `<`, `>` and `&` are escaped, so neither `</script>` nor `<!--` is left, and so are the line
-    separators that older JavaScript does not take in a string.
+    `<`, `>` and `&` are escaped, so that it has no `</script>` or `<!--`, and so are the line
+    separators that older JavaScript does not allow in a string.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
 
 
-# Half a surrogate pair has no UTF-8 form; as an escape it is harmless.
+# Half a surrogate pair has no UTF-8 form, but an escape.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"} | {
     code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)
 }
 
 
 def _size(value: JSON) -> int:
-    """Bytes that a value takes in the page, near enough."""
+    """About how many bytes a value takes in the page."""
     text = json.dumps(value, ensure_ascii=False)
     escapes = sum(text.count(character) for character in "<>&")
     return len(text.encode(errors="replace")) + 5 * escapes
@@ -120,7 +120,7 @@ def _shortened(samples: list[list[JSON]]) -> tuple[list[list[JSON]], int]:
 
 
 def _shorter(text: list[JSON], chars: int) -> list[JSON]:
-    """A field again with fewer characters, the last mark still in sight."""
+    """A field with fewer characters, around its last mark."""
     label, whole, marks, gone = text
     shown = cut(label, whole, tuple(map(tuple, marks)), chars)
     return [shown.label, shown.text, [list(mark) for mark in shown.marks], shown.cut + gone]

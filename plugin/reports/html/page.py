@@ -1,7 +1,7 @@
-"""The page: what stands on it, as values that the template puts into elements, in one file.
+"""The HTML report, one file: the values that the template shows.
 
-The page's own policy forbids every request and every script but its own, which it names by hash:
-were a sample's text to end up as markup, it could still do nothing.
+The page's content security policy forbids every request and every script but its own, which it
+names by hash, so that a sample's text could do no harm even if it became markup.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from importlib.util import find_spec
 from typing import Any
 
 from ..._util import text as words
-from ..._util.errors import CkptbenchError
+from ..._util.errors import require_package
 from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate import units
 from ...readers.result import Result
-from ...results.summary import Summary
-from .. import phrases
-from ..conclusion import Conclusion, Level, conclude, gated_verdicts
+from .. import INSTALL, phrases
+from ..conclusion import Level, gate_conclusions, summaries_of
 from ..flips import flip_groups
 from ..overview import (
     NOISE_LEGEND,
@@ -50,10 +48,7 @@ def html_report(
     conclusions: Conclusions,
     drawn: Sequence[Drawing] | None = None,
 ) -> str:
-    """The whole page.
-
-    Args:
-        drawn: the charts, as they stand in the plot files; None to draw them.
+    """The whole page; `drawn` are the charts of the plot files, None to draw them here.
 
     Raises:
         CkptbenchError: jinja2 or matplotlib is not installed.
@@ -73,7 +68,7 @@ def html_report(
         style=_resource("style.css"),
         theme=theme,
         script=script,
-        banners=_banners(results),
+        banners=gate_conclusions(results),
         sentences=conclusions.sentences,
         runs=[(run.run, _run_details(run)) for run in conclusions.runs],
         facts=_fact_columns(table.rows),
@@ -97,17 +92,11 @@ def html_report(
 
 
 def _title(results: Sequence[Result]) -> str:
-    names = [r.summary.run_id if r.summary else r.path.name for r in results]
-    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+    return words.listed((r.summary.run_id if r.summary else r.path.name for r in results), 2)
 
 
 def _template() -> Any:
-    if find_spec("jinja2") is None:
-        raise CkptbenchError(
-            "the HTML report needs jinja2, which is not installed",
-            where="report html",
-            remedy="Install it with: pip install 'ckptbench[report]'",
-        )
+    require_package("jinja2", "the HTML report", where="report html", remedy=INSTALL)
     import jinja2
 
     environment = jinja2.Environment(
@@ -133,25 +122,12 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _banners(results: Sequence[Result]) -> tuple[tuple[Conclusion, str], ...]:
-    """`(the gate's sentence, run)` of the runs that were compared, or are incomplete."""
-    return tuple(
-        (conclude(summary), summary.run_id)
-        for summary in _summaries(results)
-        if any(gated_verdicts(summary)) or not summary.complete
-    )
-
-
 def _fact_columns(rows: Sequence[CheckpointRow]) -> dict[str, tuple[float | int | None, ...]]:
-    """What the checkpoints state of themselves by column; none that no checkpoint states.
-
-    The sequence length in tokens has a column where the checkpoints differ in it.
-    """
-    measurements = [row.measurement for row in rows]
+    """Epoch, step and, where checkpoints differ in it, sequence length: columns with a value."""
+    names = {"epoch": "epoch", "step": "step", "sequence": "seq_len"}
     facts: dict[str, tuple[float | int | None, ...]] = {
-        "epoch": tuple(m.epoch for m in measurements),
-        "step": tuple(m.step for m in measurements),
-        "sequence": tuple(m.seq_len for m in measurements),
+        title: tuple(getattr(row.measurement, name) for row in rows)
+        for title, name in names.items()
     }
     if len(set(facts["sequence"])) == 1:  # it is among the settings at the end of the page
         del facts["sequence"]
@@ -167,9 +143,8 @@ def _number(value: float | None) -> str:
 
 def _remark(cell: MetricRow) -> str:
     """Why there is no value, or that less is better."""
-    if cell.score.value is None:
-        return cell.score.reason
-    return "lower is better" if cell.less_is_better else ""
+    better = "lower is better" if cell.less_is_better else ""
+    return cell.score.reason if cell.score.value is None else better
 
 
 def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, str, Rows], ...]:
@@ -202,9 +177,8 @@ def _chart_rows(chart: Chart) -> Iterator[tuple[str, ...]]:
 
 def _run_details(run: RunConclusions) -> tuple[str, ...]:
     """Every sentence on one run: its best ones, its peaks, whether training can stop."""
-    details = [best.detail for best in run.best] + [peak.detail for peak in run.peaks]
-    details += [run.stopping.detail] if run.stopping else []
-    return tuple(filter(None, details))
+    details = [*(each.detail for each in run.best), *(each.detail for each in run.peaks)]
+    return tuple(filter(None, [*details, run.stopping.detail if run.stopping else ""]))
 
 
 def _noise_tables(conclusions: Conclusions) -> Iterator[tuple[str, Rows, str]]:
@@ -235,17 +209,17 @@ def _run_pairs(conclusions: Conclusions) -> Rows:
 
 
 def _flips_remark(embedded: Embedded) -> str:
-    """What a reader must know of the list: what was left out, and where it stands."""
+    """What was left out of the list, and where it is."""
     sentences = [f"Without texts: {reason}." for reason in embedded.missing]
     if embedded.shown < embedded.flips:
         sentences.append(
             f"{words.count(embedded.shown)} of {words.count(embedded.flips)} flips are listed, "
-            "an equal share of each checkpoint; summary.json and the sample files hold the rest."
+            "an equal share of each checkpoint; the rest is in summary.json and the sample files."
         )
     if any(text[3] for _, texts in embedded.data["samples"] for text in texts):
         sentences.append(
             f"Fields longer than {words.count(embedded.field_chars)} characters are cut; "
-            "the sample files hold them whole."
+            "the sample files have their full text."
         )
     return " ".join(sentences)
 
@@ -253,10 +227,10 @@ def _flips_remark(embedded: Embedded) -> str:
 def _protocol_rows(results: Sequence[Result]) -> Rows:
     """Protocol, whether it is gated, dataset and coverage, each different row once."""
     rows = []
-    for result in (r for s in _summaries(results) for c in s.checkpoints for r in c.benchmarks):
+    for result in (r for s in summaries_of(results) for c in s.checkpoints for r in c.benchmarks):
         data = result.dataset
         about = ", ".join(filter(None, [data.name, data.source, data.licence, data.hash]))
-        role = "headline" if result.primary else "shown beside it"
+        role = "headline" if result.primary else "shown in addition"
         rows.append((result.protocol, role, about, phrases.coverage(result.coverage)))
     header = ("protocol", "role", "dataset", "coverage")
     return (header, *dict.fromkeys(rows)) if rows else ()
@@ -284,14 +258,10 @@ def _environments(results: Sequence[Result]) -> Iterator[tuple[str, list[tuple[s
 
 
 def _notes(results: Sequence[Result], conclusions: Conclusions) -> tuple[str, ...]:
-    """What a reader must know, each once: of the conclusions, the sources and their runs."""
+    """Every note, once: on the conclusions, the sources and their runs."""
     found = list(conclusions.notes)
     for result in results:
         found += result.notes
-        if result.summary is not None:
-            found += [*result.summary.notes, *phrases.noise_notes(result.summary)]
+        for summary in summaries_of([result]):
+            found += [*summary.notes, *phrases.noise_notes(summary)]
     return tuple(dict.fromkeys(found))
-
-
-def _summaries(results: Sequence[Result]) -> tuple[Summary, ...]:
-    return tuple(result.summary for result in results if result.summary is not None)

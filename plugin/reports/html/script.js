@@ -1,5 +1,5 @@
 "use strict";
-// Texts of samples reach the page through textContent only: whatever they hold stays text.
+// Sample texts are inserted through textContent only, so they never become markup.
 
 const byId = (id) => document.getElementById(id);
 
@@ -23,7 +23,7 @@ function setUpTheme() {
     try {
       localStorage.setItem("ckptbench-theme", theme);
     } catch {
-      // It is not remembered then, and works until the page is closed.
+      // Then it lasts until the page is closed.
     }
     show();
   });
@@ -82,8 +82,8 @@ function setUpFlips() {
         [id, ...texts.map((text) => text[1])].join("\n").toLowerCase());
       inSample = sampleTexts.map((text) => text.includes(words));
     }
-    return data.rows.filter(([place, won, sample, nodeid, response, reference]) => {
-      const group = data.groups[place];
+    return data.rows.filter(([number, won, sample, nodeid, response, reference]) => {
+      const group = data.groups[number];
       return (!benchmark || group[2] === benchmark)
         && (!checkpoint || group[0] === checkpoint)
         && (!change || String(won) === change)
@@ -112,8 +112,8 @@ function setUpFlips() {
     return row;
   }
 
-  function flip([place, won, sample, nodeid, response, reference]) {
-    const [checkpoint, , protocol, metric, against] = data.groups[place];
+  function flip([number, won, sample, nodeid, response, reference]) {
+    const [checkpoint, , protocol, metric, against] = data.groups[number];
     const [id, texts] = data.samples[sample];
     const heading = element("h3", {},
       element("span", { className: "change", textContent: won ? "▲ won" : "▼ lost" }),

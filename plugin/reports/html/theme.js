@@ -4,5 +4,5 @@ try {
   const chosen = localStorage.getItem("ckptbench-theme");
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
 } catch {
-  // Without storage the system's theme is what there is.
+  // Without storage the system's theme is used.
 }

@@ -11,15 +11,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._util.atomic import atomic_write_bytes, atomic_write_text
-from ..._util.errors import CkptbenchError
+from ..._util.atomic import atomic_writer
+from ..._util.errors import require_package
 from ...gate import units
 from ...results.layout import safe_name
+from .. import INSTALL
 from .series import BarChart, Chart, CurveChart, Point
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
 DASHES = ("-", "--", ":", "-.", (0, (8, 3)), (0, (3, 3)))
 _MARKERS = ("o", "s", "^", "D", "x", "+")
 _DARK = "#222222"
-# Numbers of samples that a plan's curves have for each factor of ten, from ten on.
+# Points of a plan's curves for each factor of ten, from ten samples on.
 _STEPS = 24
 _DECADES = 7
-# The first that is installed draws what the default font has no glyphs for.
+# The first installed one is used where the default font has no glyphs.
 _KOREAN = ("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "AppleGothic")
 
 
@@ -72,23 +72,27 @@ def write_drawings(folder: Path, drawn: Sequence[Drawing]) -> tuple[Path, ...]:
     Raises:
         CkptbenchError: a file cannot be written.
     """
-    paths = []
+    contents: dict[Path, str | bytes] = {}
     for each in drawn:
-        svg, png = folder / f"{each.name}.svg", folder / f"{each.name}.png"
-        atomic_write_text(svg, each.svg)
-        atomic_write_bytes(png, each.png)
-        paths += [svg, png]
-    return tuple(paths)
+        contents |= {folder / f"{each.name}.svg": each.svg, folder / f"{each.name}.png": each.png}
+    for path, content in contents.items():
+        _write(path, content)
+    return tuple(contents)
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    with atomic_writer(path) as file:
+        file.buffer.write(content.encode() if isinstance(content, str) else content)
 
 
 def write_plan(
     path: Path, title: str, target: Target, rows: Sequence[FlipsRow], known: Shares | None
 ) -> None:
-    """Write the chart of a plan as SVG, or as PNG where the path ends so.
+    """Write the chart of a plan as SVG, or as PNG where the path ends in `.png`.
 
     Args:
         title: what is compared.
-        rows: a curve for each; up to three times the samples that are needed, or there are.
+        rows: a curve for each, up to three times the samples that are needed or available.
         known: the baseline, if there is one.
 
     Raises:
@@ -96,10 +100,7 @@ def write_plan(
     """
     with matplotlib_set():
         text, image = _drawn(plan_figure(title, target, rows, known))
-    if path.suffix == ".png":
-        atomic_write_bytes(path, image)
-    else:
-        atomic_write_text(path, text)
+    _write(path, image if path.suffix == ".png" else text)
 
 
 def curve_figure(chart: CurveChart) -> Any:
@@ -212,17 +213,12 @@ def _subplots(height: float, title: str, *, wrap: bool = False) -> tuple[Any, An
 
 
 def check_matplotlib(where: str) -> None:
-    """Refuse a plot that cannot be drawn, before anything is computed.
+    """Refuse a plot before anything is computed.
 
     Raises:
         CkptbenchError: matplotlib is not installed.
     """
-    if find_spec("matplotlib") is None:
-        raise CkptbenchError(
-            "the plots need matplotlib, which is not installed",
-            where=where,
-            remedy="Install it with: pip install 'ckptbench[report]'",
-        )
+    require_package("matplotlib", "a plot", where=where, remedy=INSTALL)
 
 
 @contextmanager
@@ -242,7 +238,7 @@ def matplotlib_set() -> Iterator[None]:
         "axes.spines.right": False,
     }
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # A name whose script no installed font has is drawn as boxes in PNG; SVG keeps its text.
+        # Without a font for a name's script, PNG shows boxes; SVG keeps its text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(ours)
@@ -254,11 +250,11 @@ def _drawn(figure: Any) -> tuple[str, bytes]:
     text, image = io.StringIO(), io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
-    # matplotlib leaves blanks at the ends of some lines, which editors would change.
+    # matplotlib writes spaces at the ends of some lines, which editors would remove.
     return "\n".join(line.rstrip() for line in text.getvalue().split("\n")), image.getvalue()
 
 
 def plain(text: str) -> str:
-    """Somebody's words as matplotlib shows them: no formula, and never a label it leaves out."""
+    """Foreign text as matplotlib shows it literally: no formula, and no label that it hides."""
     shown = text.replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown

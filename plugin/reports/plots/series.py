@@ -1,4 +1,4 @@
-"""What the charts show, whatever draws it."""
+"""The data of the charts, whatever draws them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...analysis.conclusions import Conclusions, RunConclusions
-from ...gate.verdict import Comparison, Verdict
+from ...gate.measurement import Measurement
+from ...gate.verdict import Comparison
 from ...readers.result import Result
-from ...results.measurement import Measurement
 from ..overview import Overview, checkpoint_label, headline_metrics, overview
 
 Axis = Literal["epoch", "step", "checkpoint"]
@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One run in one metric, in the order of x. `run` is empty where it is not known."""
+    """One run in one metric, ordered by x. `run` is empty where it is not known."""
 
     run: str
     points: tuple[Point, ...]
@@ -58,7 +58,7 @@ class CurveChart:
 
     @property
     def title(self) -> str:
-        """What is drawn, in a few words."""
+        """`real@1 by epoch`."""
         title = f"{self.metric} by {self.axis}"
         return f"{title}, lower is better" if self.higher_is_better is False else title
 
@@ -69,9 +69,9 @@ class Bar:
 
     Attributes:
         name: of the checkpoint.
-        comparison: it minus what it is compared with, as fractions.
-        conclusion: of it, a few words.
-        p_value: what that is concluded by, after correction where there is one; None untested.
+        comparison: the checkpoint minus what it is compared with.
+        conclusion: a verdict, or `significant` or not.
+        p_value: the p behind the conclusion, after correction where there is one; None untested.
     """
 
     name: str
@@ -94,7 +94,7 @@ class BarChart:
 
     @property
     def title(self) -> str:
-        """What is drawn, in a few words."""
+        """`real@1: difference from the baseline`."""
         return f"{self.metric}: difference from {self.against}"
 
 
@@ -112,7 +112,7 @@ def charts(
 def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
     """A chart for each headline metric that some run has at two checkpoints or more.
 
-    x is the epoch where every checkpoint states one, so that runs are seen at equal epochs; else
+    x is the epoch where every checkpoint has one, so that runs are compared at equal epochs; else
     the step, else the position in the run.
     """
     runs = conclusions.runs
@@ -139,13 +139,13 @@ def bar_charts(table: Overview, conclusions: Conclusions) -> tuple[BarChart, ...
 
 def _against_baseline(table: Overview) -> Iterator[BarChart]:
     for index, metric in enumerate(table.metrics):
-        cells = [(row.label, row.cells[index]) for row in table.rows]
-        bars = tuple(
-            Bar(label, cell.comparison, cell.word, _deciding_p(cell.verdict, cell.comparison))
-            for label, cell in cells
-            if cell.verdict is not None and cell.comparison is not None
-        )
-        yield BarChart(metric, "the baseline", bars)
+        bars = []
+        for label, cell in ((row.label, row.cells[index]) for row in table.rows):
+            if cell.verdict is not None and (figures := cell.comparison) is not None:
+                corrected = figures.difference < 0 and cell.verdict.p_adjusted is not None
+                p = cell.verdict.p_adjusted if corrected else figures.p_value
+                bars.append(Bar(label, figures, cell.word, p))
+        yield BarChart(metric, "the baseline", tuple(bars))
 
 
 def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
@@ -153,7 +153,7 @@ def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
         for best in run.best:
             bars = tuple(
                 Bar(
-                    rival.name,  # what it is compared with names the run
+                    rival.name,  # the name of the best one, in the title, has the run
                     rival.comparison,
                     "significant" if rival.distinguishable else "not significant",
                     rival.p_adjusted,
@@ -163,11 +163,6 @@ def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
             )
             against = checkpoint_label(conclusions, run.run, best.best)
             yield BarChart(best.metric, f"{against}, the best", bars)
-
-
-def _deciding_p(verdict: Verdict, figures: Comparison) -> float | None:
-    corrected = figures.difference < 0 and verdict.p_adjusted is not None
-    return verdict.p_adjusted if corrected else figures.p_value
 
 
 Position = Callable[[int, Measurement], float]
@@ -182,10 +177,7 @@ def _axis(runs: Sequence[RunConclusions]) -> tuple[Axis, Position]:
 
 
 def _is_axis(values: Sequence[float | None]) -> bool:
-    """Whether all values are known, and most checkpoints have one of their own.
-
-    The last checkpoint of an epoch and the one saved when training ends often share theirs.
-    """
+    """Whether all values are known and most differ: the last two checkpoints often share one."""
     return None not in values and 2 * len(set(values)) > len(values)
 
 

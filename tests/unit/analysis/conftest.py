@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues, Score
 

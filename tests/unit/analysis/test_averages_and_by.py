@@ -11,7 +11,7 @@ import pytest
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.analysis.composites import average_of, with_average
 from ckptbench.analysis.conclude import conclude
-from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]

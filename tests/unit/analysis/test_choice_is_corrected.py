@@ -15,7 +15,7 @@ from ckptbench.analysis.best import best_of
 from ckptbench.analysis.compare import Settings
 from ckptbench.analysis.overfitting import peak_and_last
 from ckptbench.analysis.runs import compare_runs
-from ckptbench.results.measurement import Measurement
+from ckptbench.gate.measurement import Measurement
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions, RunConclusions
-from ckptbench.results.measurement import Measurement
+from ckptbench.gate.measurement import Measurement
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def test_exactly_twenty_printed_ones_are_not_what_their_parts_give(
     first = conclusions.mismatches[0]
     assert (first.name, first.printed) == ("checkpoint-65", 0.6190)
     assert first.computed == pytest.approx(0.61434)
-    assert said(conclusions, "20 of 33 stated composites")
+    assert said(conclusions, "20 of 33 reported composites")
 
 
 def test_a_composite_that_rounding_explains_is_none_of_them(conclusions: Conclusions) -> None:

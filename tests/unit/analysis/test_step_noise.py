@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.noise import step_noise, step_noise_of
-from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 Make = Callable[..., Measurement]
@@ -70,7 +70,7 @@ def test_by_hand() -> None:
 def test_too_few_and_places_that_do_not_rise_are_refused(
     places: list[float], values: list[float]
 ) -> None:
-    with pytest.raises(ValueError, match=r"needed|rise"):
+    with pytest.raises(ValueError, match=r"needed|increase"):
         step_noise(places, values)
 
 

@@ -95,7 +95,7 @@ def test_pairing_tells_apart_what_numbers_cannot(
     assert figures[1]["p_value"] > 0.3
     printed = capsys.readouterr().out
     assert "improved: real/whole-word real@1: better by 3.00 pp" in printed
-    assert "unpaired: both sides hold numbers only" in printed
+    assert "unpaired: both sides have numbers only" in printed
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_two_lm_eval_files_are_paired_when_both_have_logs(
         task = data(told)["comparisons"][0]["tasks"][0]
         assert task["verdicts"][0]["comparison"]["kind"] == ("paired" if logged else "unpaired")
         assert task["verdicts"][0]["word"] == ("regressed" if logged else "inconclusive")
-    assert "unpaired: one side holds numbers only" in capsys.readouterr().out
+    assert "unpaired: one side has numbers only" in capsys.readouterr().out
 
 
 def test_lm_evals_file_and_numbers_by_task_have_the_same_metrics(
@@ -301,7 +301,7 @@ def test_nothing_in_common_names_what_there_is(
 def test_a_bare_metric_that_two_benchmarks_have_is_not_guessed(tmp_path: Path) -> None:
     from ckptbench._util.errors import CkptbenchError
     from ckptbench.analysis.side_by_side import side_by_side
-    from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
+    from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
     from ckptbench.scores.score import Score
 
     score = Score("pass@1", 0.5, 10, 10, 0.1)
@@ -339,8 +339,8 @@ def test_a_tolerance_for_an_unknown_metric_names_the_nearest(
 
 def test_bare_numbers_of_one_benchmark_are_compared_together() -> None:
     from ckptbench.analysis.side_by_side import side_by_side
+    from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
     from ckptbench.readers.reported import reported_score
-    from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 
     def passes(benchmark: str, protocol: str, *values: float) -> Measurement:
         metrics = zip(("pass@1", "pass@5"), values, strict=True)
@@ -353,5 +353,5 @@ def test_bare_numbers_of_one_benchmark_are_compared_together() -> None:
     )
     (task,) = result.tasks
     assert [verdict.metric for verdict in task.verdicts] == ["pass@1", "pass@5"]
-    assert not result.having("missing")
+    assert all(verdict.word != "missing" for verdict in task.verdicts)
     assert (result.in_baseline, result.compared) == (2, 2)

@@ -102,13 +102,13 @@ def test_libraries_are_an_option_and_their_lack_is_told(
     given = (file, "--dataset", "humaneval", "--data", problems, "--k=1")
     assert judge(*given) == 0
     assert (
-        "note: 1 program fails for want of a package that is not in the sandbox: numpy (1)"
+        "note: 1 program fails for lack of a package that is not in the sandbox: numpy (1)"
         in capsys.readouterr().out
     )
     assert judge(*given, "--exec-libraries=numpy") == 0
     printed = capsys.readouterr().out
     assert "1 pass" in printed
-    assert "for want of" not in printed
+    assert "for lack of" not in printed
 
 
 @pytest.mark.parametrize(

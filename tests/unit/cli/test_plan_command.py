@@ -180,7 +180,7 @@ def test_what_cannot_be_planned_says_why(
     plan("--drop", 8, "--baseline", code("few", 6, seed=1), "--metric", "pass@5")
     assert "not planned: an estimate needs 10 trials a problem" in capsys.readouterr().out
     plan("--drop", 8, "--baseline", before, "--metric", "real@1", "--trials", 4)
-    assert "one trial a problem does not tell how much" in capsys.readouterr().out
+    assert "with one trial a problem, the share of the draw" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])

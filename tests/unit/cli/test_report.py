@@ -48,7 +48,7 @@ def test_20_of_the_33_published_composites_are_listed(
 ) -> None:
     assert report(PUBLISHED, "--n", "1536=2400,2048=3200") == 0
     lines = capsys.readouterr().out.splitlines()
-    start = lines.index("20 stated composites disagree with their parts:")
+    start = lines.index("20 reported composites disagree with their parts:")
     listed = lines[start + 2 : lines.index("", start)]
     assert len(listed) == 20
     assert listed[0].split() == ["mlm_v2", "checkpoint-65", "0.6190", "0.6143", "+0.0047"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ckptbench.gate.baseline import FORMAT, Baseline, baseline_benchmark
-from ckptbench.gate.measured import BenchmarkMeasurement
+from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
 

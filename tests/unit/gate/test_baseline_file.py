@@ -21,7 +21,7 @@ from ckptbench.gate.baseline import (
     BaselineScore,
     baseline_benchmark,
 )
-from ckptbench.gate.measured import BenchmarkMeasurement
+from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.readers.baseline import baseline_schema, dump, load, write
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues

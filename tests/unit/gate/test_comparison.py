@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
 from ckptbench.gate.comparison import Terms, compare_numbers, compare_score, effective_samples
-from ckptbench.gate.measured import BenchmarkMeasurement
+from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.gate.verdict import Comparison
 from ckptbench.scores.metric import PERPLEXITY

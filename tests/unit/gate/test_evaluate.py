@@ -9,7 +9,7 @@ import pytest
 
 from ckptbench.gate.baseline import Baseline, BaselineScore, bare_baseline
 from ckptbench.gate.evaluate import Evaluation, evaluate, evaluate_composite
-from ckptbench.gate.measured import BenchmarkMeasurement
+from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.scope import Scope
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import composite
@@ -78,7 +78,7 @@ def test_a_protocol_that_is_not_primary_is_judged_alone() -> None:
 def test_a_benchmark_that_was_not_asked_is_missing() -> None:
     found = run(REAL)
     assert [(v.metric, v.word) for v in found.missing] == [("lambada/lambada@1", "missing")]
-    assert "this run did not ask lambada" in found.missing[0].detail
+    assert "this run did not measure lambada" in found.missing[0].detail
     assert (found.compared, found.in_baseline) == (2, 3)
 
 

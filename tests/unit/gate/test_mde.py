@@ -13,13 +13,13 @@ from ckptbench.gate.mde import (
     graded_mde,
     paired_shares_mde,
     shift_mde,
-    unpaired_errors_mde,
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import mcnemar
-from ckptbench.gate.power import critical_losses, power_of_losses
+from ckptbench.gate.power import Rule, critical_losses, power_of_losses
+from ckptbench.gate.unpaired_test import welch_degrees
 
-RULE = {"alpha": 0.05 / 3, "tolerance": 0.01}
+RULE = Rule(0.05 / 3, 0.01)
 
 
 def points(drop: float | None) -> float:
@@ -41,7 +41,7 @@ def test_the_power_is_the_sum_over_every_outcome(tolerance: float) -> None:
             chance *= (1 - lost - won) ** (n - down - up)
             if (up - down) / n < -tolerance - 1e-9 and mcnemar(down, up).worse <= alpha:
                 total += chance
-    power = power_of_losses(n, lost, won, alpha=alpha, tolerance=tolerance)
+    power = power_of_losses(n, lost, won, Rule(alpha, tolerance))
     assert power == pytest.approx(total, abs=1e-9)
 
 
@@ -55,7 +55,7 @@ def test_critical_losses_are_the_fewest_that_are_significant(alpha: float) -> No
 
 
 def test_a_number_of_units_between_two_is_between_their_powers() -> None:
-    powers = [power_of_losses(n, 0.1, 0.02, **RULE) for n in (150, 150.25, 151)]
+    powers = [power_of_losses(n, 0.1, 0.02, RULE) for n in (150, 150.25, 151)]
     assert powers[1] == pytest.approx(0.75 * powers[0] + 0.25 * powers[2])
 
 
@@ -81,18 +81,18 @@ def test_a_number_of_units_between_two_is_between_their_powers() -> None:
     ],
 )
 def test_check_figures(n: int, flips: float, expected: float, within: float) -> None:
-    drop = paired_shares_mde(n, flips, 0.6, **RULE)
+    drop = paired_shares_mde(n, flips, 0.6, RULE)
     assert points(drop) == pytest.approx(expected, abs=within)
 
 
 @pytest.mark.parametrize(("n", "flips"), [(28, 0.03), (164, 0.12), (1_600, 0.06)])
 def test_the_drop_has_the_power_and_no_smaller_one_has(n: int, flips: float) -> None:
-    drop = paired_shares_mde(n, flips, 0.6, **RULE)
+    drop = paired_shares_mde(n, flips, 0.6, RULE)
     assert drop is not None
 
     def power(d: float) -> float:
         total = max(flips, d)
-        return power_of_losses(n, (total + d) / 2, (total - d) / 2, **RULE)
+        return power_of_losses(n, (total + d) / 2, (total - d) / 2, RULE)
 
     assert power(drop) == pytest.approx(0.8, abs=0.002)
     assert power(0.97 * drop) < 0.8
@@ -100,7 +100,7 @@ def test_the_drop_has_the_power_and_no_smaller_one_has(n: int, flips: float) -> 
 
 def test_it_grows_with_flips_tolerance_and_correction_and_falls_with_samples() -> None:
     def mde(n: int = 1_600, flips: float = 0.06, tests: int = 3, tolerance: float = 0.01) -> float:
-        return points(paired_shares_mde(n, flips, 0.6, alpha=0.05 / tests, tolerance=tolerance))
+        return points(paired_shares_mde(n, flips, 0.6, Rule(0.05 / tests, tolerance)))
 
     for larger in (mde(flips=0.12), mde(tests=60), mde(tolerance=0.02), mde(n=800)):
         assert larger > mde() + 0.1
@@ -109,17 +109,17 @@ def test_it_grows_with_flips_tolerance_and_correction_and_falls_with_samples() -
 
 def test_it_is_always_above_the_tolerance() -> None:
     for tolerance in (0.01, 0.02, 0.05):
-        drop = paired_shares_mde(10**6, 0.05, 0.6, alpha=0.05, tolerance=tolerance)
+        drop = paired_shares_mde(10**6, 0.05, 0.6, Rule(0.05, tolerance))
         assert tolerance < (drop or 0) < tolerance + 0.001
 
 
 def test_a_drop_that_cannot_exist_is_none() -> None:
     """Of 28 samples five must be lost; a baseline of 10% has three."""
-    assert paired_shares_mde(28, 0.0, 0.1, **RULE) is None
-    assert paired_shares_mde(28, 0.0, 0.0, **RULE) is None
-    assert paired_shares_mde(3, 0.0, 1.0, **RULE) is None
-    assert paired_shares_mde(1_600, 0.0, 0.01, **RULE) is None
-    drop = paired_shares_mde(164, 0.02, 0.05, **RULE)
+    assert paired_shares_mde(28, 0.0, 0.1, RULE) is None
+    assert paired_shares_mde(28, 0.0, 0.0, RULE) is None
+    assert paired_shares_mde(3, 0.0, 1.0, RULE) is None
+    assert paired_shares_mde(1_600, 0.0, 0.01, RULE) is None
+    drop = paired_shares_mde(164, 0.02, 0.05, RULE)
     assert drop is not None
     assert drop <= 0.05
 
@@ -129,21 +129,21 @@ def test_a_drop_that_cannot_exist_is_none() -> None:
 
 def test_clusters_of_one_sample_are_single_samples() -> None:
     sums = np.array([-1.0] * 9 + [1.0] * 9 + [0.0] * 146)
-    clustered = clustered_shares_mde(sums, np.ones(164), 18, 0.6, **RULE)
-    assert clustered == pytest.approx(paired_shares_mde(164, 18 / 164, 0.6, **RULE))
+    clustered = clustered_shares_mde(sums, np.ones(164), 18, 0.6, RULE)
+    assert clustered == pytest.approx(paired_shares_mde(164, 18 / 164, 0.6, RULE))
 
 
 def test_clusters_that_move_as_a_whole_are_worth_one_sample_each() -> None:
     """400 texts of 3 samples, 60 of which flip, all 3 samples at once."""
     sums = np.array([-3.0] * 30 + [3.0] * 30 + [0.0] * 340)
-    clustered = clustered_shares_mde(sums, np.full(400, 3.0), 180, 0.6, **RULE)
-    single = paired_shares_mde(400, 0.15, 0.6, **RULE)
+    clustered = clustered_shares_mde(sums, np.full(400, 3.0), 180, 0.6, RULE)
+    single = paired_shares_mde(400, 0.15, 0.6, RULE)
     assert points(clustered) == pytest.approx(points(single), rel=0.02)
 
 
 def test_without_any_flip_clusters_still_count() -> None:
-    alone = paired_shares_mde(165, 0.0, 0.6, **RULE)
-    clustered = clustered_shares_mde(np.zeros(55), np.full(55, 3.0), 0, 0.6, **RULE)
+    alone = paired_shares_mde(165, 0.0, 0.6, RULE)
+    clustered = clustered_shares_mde(np.zeros(55), np.full(55, 3.0), 0, 0.6, RULE)
     assert points(alone) < points(clustered) < 3 * points(alone)
 
 
@@ -154,29 +154,29 @@ def test_pass_at_5_that_hardly_moved_needs_whole_problems_to_be_lost() -> None:
     """28 problems, differences of 0.001: four must be lost at alpha .05, five at .05 / 3."""
     values = np.array([1.0] * 20 + [0.0] * 8)
     moved = np.array([0.001, -0.001] * 10 + [0.0] * 8)
-    drop = points(graded_mde(moved, values, alpha=0.05, tolerance=0.01))
+    drop = points(graded_mde(moved, values, Rule(0.05, 0.01)))
     assert drop == pytest.approx(20, abs=1)
-    assert points(graded_mde(moved, values, **RULE)) == pytest.approx(23, abs=1)
+    assert points(graded_mde(moved, values, RULE)) == pytest.approx(23, abs=1)
 
 
 def test_0_and_1_as_graded_values_come_near_shares() -> None:
     """A share's flips are as many with a drop as without; graded losses come on top of them."""
     values = np.array([1.0] * 960 + [0.0] * 640)
     moved = np.array([-1.0] * 48 + [0.0] * 1_504 + [1.0] * 48)
-    graded = points(graded_mde(moved, values, **RULE))
-    share = points(paired_shares_mde(1_600, 0.06, 0.6, **RULE))
+    graded = points(graded_mde(moved, values, RULE))
+    share = points(paired_shares_mde(1_600, 0.06, 0.6, RULE))
     assert share < graded < 1.2 * share
 
 
 def test_a_graded_drop_is_none_where_there_is_nothing_to_lose() -> None:
-    assert graded_mde(np.zeros(28), np.zeros(28), **RULE) is None
-    assert graded_mde(np.zeros(28), np.full(28, 0.008), **RULE) is None
+    assert graded_mde(np.zeros(28), np.zeros(28), RULE) is None
+    assert graded_mde(np.zeros(28), np.full(28, 0.008), RULE) is None
 
 
 def test_differences_larger_than_what_can_be_lost_still_have_an_mde() -> None:
     rng = np.random.default_rng(0)
     values = np.full(2_000, 0.2)
-    drop = graded_mde(rng.choice([-1.0, 1.0], size=2_000), values, **RULE)
+    drop = graded_mde(rng.choice([-1.0, 1.0], size=2_000), values, RULE)
     assert drop == pytest.approx(0.068, abs=0.01)
 
 
@@ -187,13 +187,11 @@ def test_bits_per_byte_shift_in_their_own_unit() -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(1.1, 0.3, size=400)
     moved = rng.normal(0, 0.04, size=400)
-    drop = shift_mde(moved, values, alpha=0.05, tolerance=0.0)
+    drop = shift_mde(moved, values, Rule(0.05, 0.0))
     assert drop == pytest.approx((1.645 + 0.842) * 0.04 / 20, rel=0.1)
-    with_tolerance = shift_mde(moved, values, alpha=0.05, tolerance=0.02)
+    with_tolerance = shift_mde(moved, values, Rule(0.05, 0.02))
     assert with_tolerance == pytest.approx(0.02 + 0.842 * 0.04 / 20, rel=0.02)
-    assert shift_mde(10 * moved, 10 * values, alpha=0.05, tolerance=0.0) == pytest.approx(
-        10 * (drop or 0)
-    )
+    assert shift_mde(10 * moved, 10 * values, Rule(0.05, 0.0)) == pytest.approx(10 * (drop or 0))
 
 
 def test_the_printed_shift_is_found_in_four_runs_of_five() -> None:
@@ -203,7 +201,7 @@ def test_the_printed_shift_is_found_in_four_runs_of_five() -> None:
     caught = 0
     for _ in range(300):
         moved = rng.normal(0, 0.04, size=60)
-        drop = shift_mde(moved, rng.normal(1.1, 0.3, size=60), alpha=0.05, tolerance=0.0)
+        drop = shift_mde(moved, rng.normal(1.1, 0.3, size=60), Rule(0.05, 0.0))
         assert drop is not None
         again = rng.normal(-drop, 0.04, size=60)
         caught += sign_flip_test(again, draws=2_000).worse <= 0.05
@@ -212,9 +210,9 @@ def test_the_printed_shift_is_found_in_four_runs_of_five() -> None:
 
 def test_values_that_agree_exactly_do_not_see_everything() -> None:
     values = np.random.default_rng(3).normal(1.1, 0.3, size=100)
-    drop = shift_mde(np.zeros(100), values, alpha=0.05, tolerance=0.0)
+    drop = shift_mde(np.zeros(100), values, Rule(0.05, 0.0))
     assert drop == pytest.approx(2.5 * 0.1 * 0.3 / 100, rel=0.2)
-    assert shift_mde(np.zeros(1), np.ones(1), alpha=0.05, tolerance=0.0) is None
+    assert shift_mde(np.zeros(1), np.ones(1), Rule(0.05, 0.0)) is None
 
 
 # Unpaired
@@ -222,29 +220,25 @@ def test_values_that_agree_exactly_do_not_see_everything() -> None:
 
 @pytest.mark.parametrize(("now_n", "then_n"), [(20, 200), (164, 28), (1_600, 1_600)])
 def test_unpaired_shares_agree_with_the_normal_approximation(now_n: int, then_n: int) -> None:
-    drop = points(unpaired_shares_mde(now_n, 0.6, then_n, **RULE))
+    drop = points(unpaired_shares_mde(now_n, 0.6, then_n, RULE))
     error = (0.25 / now_n + 0.25 / then_n) ** 0.5
     assert drop == pytest.approx(100 * (2.128 + 0.842) * error, rel=0.12)
 
 
 def test_a_baseline_of_two_samples_sees_next_to_nothing() -> None:
-    assert unpaired_shares_mde(20, 1.0, 2, **RULE) is None
-    assert points(unpaired_shares_mde(1_600, 1.0, 2, **RULE)) > 60
-    assert unpaired_shares_mde(200, 0.05, 20, **RULE) is None
+    assert unpaired_shares_mde(20, 1.0, 2, RULE) is None
+    assert points(unpaired_shares_mde(1_600, 1.0, 2, RULE)) > 60
+    assert unpaired_shares_mde(200, 0.05, 20, RULE) is None
 
 
 def test_an_effective_n_of_clusters_widens_it() -> None:
-    alone = points(unpaired_shares_mde(300, 0.6, 300, **RULE))
-    assert points(unpaired_shares_mde(300 / 2, 0.6, 300, **RULE)) > 1.15 * alone
+    alone = points(unpaired_shares_mde(300, 0.6, 300, RULE))
+    assert points(unpaired_shares_mde(300 / 2, 0.6, 300, RULE)) > 1.15 * alone
 
 
 def test_standard_errors_make_an_mde_that_welchs_test_finds() -> None:
-    drop = unpaired_errors_mde(0.03, 1e6, 0.7, 0.04, alpha=0.05, tolerance=0.01)
+    degrees = welch_degrees(0.03, 1e6, 0.04, None)
+    drop = errors_mde(0.05, degrees, Rule(0.05, 0.01))
     assert drop == pytest.approx((1.645 + 0.842) * 0.05, rel=1e-3)
-    floored = unpaired_errors_mde(
-        0.03, 1e6, 1.0, 0.0, alpha=0.05, tolerance=0.01, then_n=10, share=True
-    )
-    assert floored is not None
-    assert 1.0 > floored > drop
-    assert unpaired_errors_mde(0.3, 9, 0.4, 0.0, share=True, **RULE) is None
-    assert errors_mde(0.0, 9, **RULE) is None
+    assert errors_mde(0.3, 9, RULE, largest=0.4) is None
+    assert errors_mde(0.0, 9, RULE) is None

@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from ckptbench.gate.mde import loss_power, paired_shares_mde
 from ckptbench.gate.planning import clusters_needed, samples_needed
+from ckptbench.gate.power import Rule
 
-RULE = {"alpha": 0.05 / 3, "tolerance": 0.01}
+RULE = Rule(0.05 / 3, 0.01)
 
 
 @pytest.mark.parametrize("flips", [0.0, 0.03, 0.12])
 @pytest.mark.parametrize("drop", [0.015, 0.02, 0.05, 0.2])
 def test_the_samples_needed_have_that_mde(drop: float, flips: float) -> None:
-    n = samples_needed(drop, flips=flips, **RULE)
+    n = samples_needed(drop, RULE, flips=flips)
     assert n is not None
-    mde = paired_shares_mde(n, flips, 0.6, **RULE)
+    mde = paired_shares_mde(n, flips, 0.6, RULE)
     assert mde == pytest.approx(drop, rel=0.05)
 
 
 def test_more_samples_are_needed_for_smaller_drops_and_more_power() -> None:
-    needed = [samples_needed(drop, flips=0.06, **RULE) or 0 for drop in (0.1, 0.05, 0.03, 0.02)]
+    needed = [samples_needed(drop, RULE, flips=0.06) or 0 for drop in (0.1, 0.05, 0.03, 0.02)]
     assert all(few < many for few, many in pairwise(needed))
-    assert (samples_needed(0.02, flips=0.06, power=0.9, **RULE) or 0) > needed[-1]
+    assert (samples_needed(0.02, replace(RULE, power=0.9), flips=0.06) or 0) > needed[-1]
 
 
 def test_clusters_need_as_many_times_the_samples() -> None:
-    alone = samples_needed(0.02, flips=0.06, **RULE)
-    clustered = samples_needed(0.02, flips=0.06, design_effect=1.5, **RULE)
+    alone = samples_needed(0.02, RULE, flips=0.06)
+    clustered = samples_needed(0.02, RULE, flips=0.06, design_effect=1.5)
     assert alone is not None
     assert clustered == pytest.approx(1.5 * alone, rel=0.03)
 
 
 def test_no_number_of_samples_finds_what_the_tolerance_allows() -> None:
-    assert samples_needed(0.01, flips=0.06, **RULE) is None
-    assert samples_needed(0.2, flips=0.06, baseline=0.1, **RULE) is None
-    assert clusters_needed(0.01, variance=0.01, unit=0.8, **RULE) is None
+    assert samples_needed(0.01, RULE, flips=0.06) is None
+    assert samples_needed(0.2, RULE, flips=0.06, baseline=0.1) is None
+    assert clusters_needed(0.01, RULE, variance=0.01, unit=0.8) is None
 
 
 def test_the_problems_needed_have_that_power() -> None:
     noise = {"variance": 0.02, "unit": 0.8, "baseline": 0.5}
-    problems = clusters_needed(0.03, **noise, **RULE)
+    problems = clusters_needed(0.03, RULE, **noise)
     assert problems is not None
-    power = loss_power(0.03, problems, **noise, **RULE)
+    power = loss_power(0.03, problems, rule=RULE, **noise)
     assert power == pytest.approx(0.8, abs=0.02)
-    less_noise = clusters_needed(0.03, variance=0.005, unit=0.8, baseline=0.5, **RULE)
+    less_noise = clusters_needed(0.03, RULE, variance=0.005, unit=0.8, baseline=0.5)
     assert (less_noise or 0) < problems

@@ -117,8 +117,8 @@ def test_welchs_t_is_that_of_the_samples() -> None:
 
 def test_a_share_is_never_surer_than_its_n_allows() -> None:
     """A baseline of 100% with an error of 0, of ten samples."""
-    sure = welch_test(0.8, 0.02, 399, 1.0, 0.0, share=True)
-    floored = welch_test(0.8, 0.02, 399, 1.0, 0.0, then_n=10, share=True)
+    sure = welch_test(0.8, 0.02, 399, 1.0, 0.0)
+    floored = welch_test(0.8, 0.02, 399, 1.0, share_error(1.0, 10), then_n=10)
     assert sure.worse < 1e-6 < 0.01 < floored.worse
 
 

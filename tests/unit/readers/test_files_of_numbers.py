@@ -94,7 +94,7 @@ def test_the_n_of_lambada_is_not_that_of_real(tmp_path: Path) -> None:
     score = result.measurements[0].score("lambada@1")
     assert score is not None
     assert (score.n, score.standard_error) == (0, None)
-    assert any("lambada@1 is stated without its n" in note for note in result.notes)
+    assert any("lambada@1 is reported without its n" in note for note in result.notes)
 
 
 def test_a_folder_of_eval_results_is_in_the_order_of_training(tmp_path: Path) -> None:

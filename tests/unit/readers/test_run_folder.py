@@ -12,7 +12,8 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.readers.detect import read
-from ckptbench.readers.run import read_run, sample_heads, samples_path
+from ckptbench.readers.run import read_run, sample_heads
+from ckptbench.results.layout import samples_path
 from ckptbench.scores import reducers
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.reducers import FirstChoice, Mean, Named, PassAtK, TopK
@@ -161,7 +162,7 @@ def test_a_sample_file_that_lacks_whole_lines_is_not_the_scores(folder: Path) ->
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-2]), "utf-8")
     result = read_run(folder)
     assert result.measurements[0].owner_of("real@1").table is None  # type: ignore[union-attr]
-    assert any("its samples are not all there" in n for n in result.notes)
+    assert any("samples are missing" in n for n in result.notes)
 
 
 def test_texts_that_look_like_the_end_of_a_head_do_not_end_it(
@@ -255,4 +256,4 @@ def test_without_its_baseline_file_such_a_run_is_numbers(foreign: Path) -> None:
     (foreign / "c_baseline.json").unlink()
     result = read_run(foreign)
     assert result.measurements[0].owner_of("quiz_best").table is None  # type: ignore[union-attr]
-    assert any("folded in a way of its own" in note for note in result.notes)
+    assert any("has a reducer of its own" in note for note in result.notes)

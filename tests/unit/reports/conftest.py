@@ -13,9 +13,9 @@ import pytest
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.api.sample import Sample
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.gate.verdict import Comparison, Verdict, Word
 from ckptbench.readers.result import Result, SampleRow, Samples
-from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.results.summary import (
     BenchmarkResult,
     CheckpointResult,

@@ -59,7 +59,7 @@ def test_a_disk_that_takes_no_more_is_an_error_naming_file_and_reason(tmp_path: 
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert str(caught.value) == (
         f"{target}: cannot be written: File too large\n"
-        "  Free space or choose a writable place; an earlier file of that name is unchanged."
+        "  Free space or choose a writable folder; an earlier file of that name is unchanged."
     )
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["samples.jsonl"]

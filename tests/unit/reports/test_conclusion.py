@@ -40,7 +40,7 @@ def test_incomplete_says_how_to_go_on(incomplete: Summary) -> None:
     conclusion = conclude(incomplete)
     assert conclusion.text == (
         "incomplete: 3 errors, 17 not run: exit 1; "
-        "the same command with --run-id=20250102_030405_67 asks only what is missing"
+        "the same command with --run-id=20250102_030405_67 runs only what is missing"
     )
     assert conclusion.level == "bad"
 
@@ -88,7 +88,7 @@ def test_an_unusually_large_rise_is_improved_with_a_remark(make: SimpleNamespace
     ("word", "reason"),
     [
         ("incomparable", "temperature 0 in the baseline, 0.8 here"),
-        ("missing", "the baseline has pass@1 of mbpp, and this run did not ask mbpp"),
+        ("missing", "the baseline has pass@1 of mbpp, and this run did not measure mbpp"),
     ],
 )
 def test_metrics_that_fail_for_one_reason_share_a_clause(
@@ -160,7 +160,7 @@ def test_a_point_comparison_is_not_called_tested(make: SimpleNamespace) -> None:
     run = run_with(make, make.verdict("inconclusive", make.point("real@1", 0.6, 0.64)))
     assert conclude(run).text == (
         "inconclusive: real@1 fell by 4.00 pp (not tested): exit 0; "
-        "a baseline that holds samples can be tested"
+        "a baseline with samples allows a test"
     )
 
 

@@ -13,13 +13,13 @@ from ckptbench._util import text as words
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.gate import units
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.reports.html.page import html_report
 from ckptbench.reports.markdown import markdown_report
 from ckptbench.reports.overview import overview
 from ckptbench.reports.plots.figures import drawings
 from ckptbench.reports.plots.series import curve_charts
 from ckptbench.reports.terminal_sweep import curve_lines
-from ckptbench.results.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 
 TASKS = [

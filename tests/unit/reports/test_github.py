@@ -23,7 +23,7 @@ def test_job_summary_of_a_regression(regressed: Summary) -> None:
 
 ### checkpoint-655
 
-runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 asked, 0 reused; baseline baselines/best.json
+runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 answers computed, 0 reused; baseline baselines/best.json
 
 | protocol | metric | score | n | 95% interval | baseline | diff | 95% interval | MDE | p worse, Holm | verdict |
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
@@ -64,7 +64,7 @@ def test_job_summary_without_a_baseline_has_no_empty_columns(no_baseline: Summar
 
 ### checkpoint-655
 
-runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 asked, 0 reused
+runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 answers computed, 0 reused
 
 | protocol | metric | score | n | 95% interval |
 |---|---|--:|--:|--:|
@@ -144,7 +144,7 @@ def test_nothing_to_look_at_is_no_annotation(make: SimpleNamespace, word: str) -
 def test_an_incomplete_run_without_a_baseline_is_one_warning(incomplete: Summary) -> None:
     assert workflow_commands(incomplete) == [
         "::warning title=run incomplete::incomplete: 3 errors, 17 not run: exit 1; "
-        "the same command with --run-id=20250102_030405_67 asks only what is missing"
+        "the same command with --run-id=20250102_030405_67 runs only what is missing"
     ]
 
 

@@ -247,7 +247,7 @@ def test_one_checkpoint_alone_has_scores_and_no_charts(sweep: Callable[..., Any]
 
 def test_nothing_at_all_is_a_page_too(rising: Any) -> None:
     page = html_report([replace(rising.result, measurements=())], Conclusions(()))
-    assert "Nothing is concluded of these results" in page
+    assert "These results allow no conclusion" in page
 
 
 def test_the_same_results_give_the_same_page(rising: Any) -> None:

@@ -65,7 +65,7 @@ def test_flips_are_folded_and_told_apart(fallen: Any) -> None:
 def test_of_many_flips_the_first_are_shown_and_the_rest_counted(sweep: Callable[..., Any]) -> None:
     text = markdown_report(*sweep({"c-1": [2] * 70, "c-2": [1] * 70}).both)
     assert len(table_rows(text, "| change |")) == 2 + FLIPS_SHOWN
-    assert f"{70 - FLIPS_SHOWN} more stand in summary.json and the sample files." in text
+    assert f"{70 - FLIPS_SHOWN} more are in summary.json and the sample files." in text
 
 
 def test_a_text_cannot_break_out_of_its_cell(sweep: Callable[..., Any]) -> None:

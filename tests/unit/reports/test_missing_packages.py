@@ -19,7 +19,7 @@ def test_each_program_counts_for_the_package_it_lacks() -> None:
 
 def test_the_note_names_packages_and_the_remedy() -> None:
     assert missing_packages_note(REASONS) == (
-        "3 programs fail for want of a package that is not in the sandbox: numpy (2), pandas (1); "
+        "3 programs fail for lack of a package that is not in the sandbox: numpy (2), pandas (1); "
         "where it is installed, --exec-libraries numpy,pandas lets programs import it"
     )
     assert missing_packages_note(["fail: AssertionError"]) == ""

@@ -108,7 +108,7 @@ def test_a_comparison_says_over_what_it_was_made(make: SimpleNamespace) -> None:
         make.verdict("unchanged", make.paired("real@5", 0.7, 0.7, n=120)),
     ]
     assert phrases.comparison_notes(make.result("real/w", *scores, verdicts=tuple(partly))) == (
-        "real@1, real@5: compared over the 120 of 200 samples that the baseline holds too",
+        "real@1, real@5: compared over the 120 of 200 samples that the baseline has too",
     )
     numbers = [make.verdict("unchanged", make.point("real@1", 0.5, 0.5))]
     assert phrases.comparison_notes(make.result("real/w", *scores, verdicts=tuple(numbers))) == (
@@ -127,7 +127,7 @@ def test_the_n_of_a_baseline_of_numbers_is_its_own(
         verdicts=(make.verdict("unchanged", figures),),
     )
     assert phrases.comparison_notes(result) == (
-        f"real@1: unpaired comparison: the baseline holds numbers only (its n: {shown})",
+        f"real@1: unpaired comparison: the baseline has numbers only (its n: {shown})",
     )
 
 

@@ -23,7 +23,7 @@ def test_scores_without_a_baseline_and_why_there_is_no_composite(no_baseline: Su
     assert (
         text(no_baseline)
         == """
-checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
+checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 answers computed, 0 reused
   metric   score    n    95% interval
 real/whole-word
   real@1  67.78%  200  [60.78, 73.78]
@@ -42,7 +42,7 @@ def test_a_regression_with_the_first_five_lost_samples_ready_to_paste(regressed:
     assert (
         text(regressed)
         == """
-checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
+checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 answers computed, 0 reused
 baseline: baselines/best.json
   metric   score    n    95% interval  baseline      diff   95% interval      MDE  p worse, Holm  verdict
 real/whole-word
@@ -57,7 +57,7 @@ real/whole-word
     lost  pytest 'benchmarks/test_real_k.py::test_real_k[passages-003-2]' --checkpoint=runs/x/checkpoint-655
     lost  pytest 'benchmarks/test_real_k.py::test_real_k[passages-004-2]' --checkpoint=runs/x/checkpoint-655
     won   pytest 'benchmarks/test_real_k.py::test_real_k[passages-090-1]' --checkpoint=runs/x/checkpoint-655
-real/single-mask (shown beside it, not gated)
+real/single-mask (not gated)
   real@1  50.00%  200  [43.00, 56.00]
   coverage: 200 of 200 scored, 150 reachable (75.00%)
 
@@ -85,14 +85,14 @@ def test_an_incomplete_run_shows_what_is_missing_and_the_first_errors(
     assert (
         text(incomplete)
         == """
-checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
+checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 answers computed, 0 reused
   metric      score    n    95% interval
 lambada/mlm-whole-word
   lambada@1  38.00%  180  [31.00, 44.00]
   coverage: 180 of 200 scored, 3 errors, 17 not run
     error: benchmarks/test_lambada.py::test_lambada[row-7]: the logits are NaN
 
-incomplete: 3 errors, 17 not run: exit 1; the same command with --run-id=20250102_030405_67 asks only what is missing
+incomplete: 3 errors, 17 not run: exit 1; the same command with --run-id=20250102_030405_67 runs only what is missing
 """
     )
 
@@ -108,7 +108,7 @@ def test_bare_numbers_are_said_to_be_a_point_comparison(make: SimpleNamespace) -
     assert (
         text(run)
         == """
-checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
+checkpoint-655 (runs/x/checkpoint-655; dtype fp32, seq_len 512): 12.3 s, 400 answers computed, 0 reused
 baseline: paper.json
   metric   score    n    95% interval  baseline      diff 95% interval  MDE  p worse, Holm  verdict
 real/whole-word
@@ -118,7 +118,7 @@ real/whole-word
   real@1, real@5: point comparison, not tested: the baseline gives neither n nor standard error
   real@5 inconclusive: cannot be tested
 
-inconclusive: real@5 fell by 2.56 pp (not tested): exit 0; a baseline that holds samples can be tested
+inconclusive: real@5 fell by 2.56 pp (not tested): exit 0; a baseline with samples allows a test
 """
     )
     assert "    baseline 68.00%, diff -0.22 pp\n" in text(run, 60)
@@ -165,13 +165,13 @@ def test_wide_characters_keep_the_columns_straight(make: SimpleNamespace) -> Non
     assert (
         text(run)
         == """
-한국어-모델 (모델; dtype fp32, seq_len 512): 12.3 s, 400 asked, 0 reused
+한국어-모델 (모델; dtype fp32, seq_len 512): 12.3 s, 400 answers computed, 0 reused
   metric    score      n    95% interval  baseline      diff   95% interval      MDE    p worse, Holm  verdict
 ko/사실
   사실@1   50.00%    200  [43.00, 56.00]    50.00%  +0.00 pp [-2.00, +2.00]  2.41 pp                -  unchanged
   fact@10  75.00%  1,200  [68.00, 81.00]    70.00%  +5.00 pp [+3.00, +7.00]  2.41 pp  0.0352 (better)  improved
   coverage: 200 of 200 scored
-  fact@10: compared over the 200 of 1,200 samples that the baseline holds too
+  fact@10: compared over the 200 of 1,200 samples that the baseline has too
   flips at 사실@1: 12 lost, 3 won
     lost  pytest 'benchmarks/test_ko.py::test_ko[사실-문단-003-2]' '--checkpoint=모델'
 

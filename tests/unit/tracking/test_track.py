@@ -11,7 +11,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.cli import main
-from ckptbench.tracking.mlflow import track, track_or_say
+from ckptbench.tracking.mlflow import track, tracking_message
 
 pytest.importorskip("mlflow", reason="mlflow is not installed: pip install 'ckptbench[mlflow]'")
 
@@ -41,7 +41,7 @@ def test_a_server_that_is_down_is_named_with_the_command_that_sends_later(
     folder: Path, closed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder.parent)
-    told = track_or_say(folder, f"http://127.0.0.1:{closed}")
+    told = tracking_message(folder, f"http://127.0.0.1:{closed}")
     assert told.startswith(f"MLflow: not tracked, http://127.0.0.1:{closed}: ")
     assert "Connection refused" in told
     assert f"`ckptbench mlflow nightly --uri http://127.0.0.1:{closed}` sends it later" in told
@@ -52,11 +52,11 @@ def test_a_server_that_says_nothing_is_given_up(
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    assert "timed out" in track_or_say(folder, f"http://127.0.0.1:{silent}").lower()
+    assert "timed out" in tracking_message(folder, f"http://127.0.0.1:{silent}").lower()
 
 
 def test_a_login_is_in_no_message(folder: Path, closed: int) -> None:
-    told = track_or_say(folder, f"http://me:geheim@127.0.0.1:{closed}")
+    told = tracking_message(folder, f"http://me:geheim@127.0.0.1:{closed}")
     assert "geheim" not in told
     assert "--uri URI" in told
 
@@ -83,7 +83,7 @@ def test_the_command_takes_the_server_from_the_variable(
 
 
 def test_a_cause_outside_the_transport_is_told_too(folder: Path) -> None:
-    told = track_or_say(folder, "gopher://host/runs")
+    told = tracking_message(folder, "gopher://host/runs")
     assert told.startswith("MLflow: not tracked, gopher://host/runs: ")
     assert "everything is on disk" in told
     assert (folder / "summary.json").exists()

@@ -7,8 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckptbench.tracking.artifacts import FIRST_SAMPLES, gather_checkpoint, gather_session
-from ckptbench.tracking.record import record_of, steps_of
+from ckptbench.tracking.record import (
+    FIRST_SAMPLES,
+    gather_checkpoint,
+    gather_session,
+    record_of,
+    steps_of,
+)
 
 
 def test_a_child_is_a_checkpoint_with_its_params_and_metrics(
