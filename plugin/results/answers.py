@@ -93,9 +93,10 @@ def encode(response: Answer) -> str:
     """A response as JSON; failures are not kept, so that they are asked again.
 
     Raises:
-        ValueError: a number in it is not finite; see `accepting`.
+        ValueError: a number in it is not finite; see `session.compound.accepted`.
+        KeyError: it is no answer.
     """
-    return ENCODER.encode(response)
+    return ENCODER.encode(_stored(response))
 
 
 def decode(text: str) -> Answer:

@@ -36,8 +36,8 @@ def test_letter(response, k):
 OPTIONS_SHOWN = """
 
 def pytest_report_header(config):
-    from ckptbench.session.session import session_of
-    options = session_of(config).options
+    from ckptbench.session.session import KEY
+    options = config.stash[KEY].options
     return [f"mbpp: {options.mbpp_data} {options.data.get('mbpp')}"]
 """
 

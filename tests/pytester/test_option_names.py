@@ -84,6 +84,7 @@ SWITCHES = {
     "eval-config",
     "list-benchmarks",
     "validate-config",
+    "exact",
     "dry-run",
     "gpu",
     "max-length",
