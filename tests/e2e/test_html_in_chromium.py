@@ -261,5 +261,5 @@ def test_without_scripts_everything_but_the_list_of_flips_is_there(opened: Open)
     page = opened(java_script_enabled=False)
     assert page.locator("table.scores tbody tr").count() == 5
     assert page.locator("svg.curves").count() == 2
-    assert page.get_by_text("The list is made by the page's script").is_visible()
+    assert page.get_by_text("The list needs the page's script").is_visible()
     assert not page.locator("#filters").is_visible()
