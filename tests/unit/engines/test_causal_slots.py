@@ -320,3 +320,24 @@ def test_recorded_steps_write_the_same(
     for rows in (1000, 7):
         engine = in_slots(loaded, GenerationBudget(10**6, 10**6, rows))
         assert dict(engine.answer(REQUESTS)) == wanted
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_what_prompts_have_in_common_is_read_once(family: str, load_causal: Load) -> None:
+    loaded = load_causal(family)
+    examples = "def add(a, b):\n    return a + b\nwhile n > 0:\n    print(n)\nclass Stack:\n"
+    endings = ("for word", "국수를", "x", "def longest", "n", "best", "self", "pop", "i", "total")
+    asked = [
+        Generate(f"{examples}{ending}", max_tokens=6, temperature=temperature, seed=3)
+        for ending in endings
+        for temperature in (0.0, 1.0)
+    ]
+    expected = dict(CausalLMEngine(loaded).answer(asked))
+    engine = in_slots(loaded)
+    read: list[int] = []
+    loaded.model.get_input_embeddings().register_forward_pre_hook(
+        lambda _, args: read.append(args[0].numel())
+    )
+    assert dict(engine.answer(asked)) == expected
+    prompts = [len(loaded.tokenizer(request.prompt)["input_ids"]) for request in asked[::2]]
+    assert sum(read[:2]) < sum(prompts) / 2
