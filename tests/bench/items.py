@@ -22,6 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ratios import show
+
 OURS = """
 import os
 import pytest
@@ -172,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cpu = {s: statistics.median(m.cpu_s for m in runs) for s, runs in found.items()}
         peak = {s: statistics.median(m.peak_mb for m in runs) for s, runs in found.items()}
         large = run(folder, OURS, chosen.large)
-        serial, spread = outcomes(folder, n), outcomes(folder, n, "-n", "2")
+        serial, spread = outcomes(folder, n), outcomes(folder, n, "-n", 2)
 
         print(f"{n:,} items, medians of {chosen.repeat}")
         for suite in suites:
@@ -180,16 +184,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         items = cpu["ours"] - cpu["ours, 1 item"]
         recorded, bare = cpu["parametrize, values recorded"], cpu["parametrize, bare"]
         rows = [
-            ("ours / parametrize with values recorded", cpu["ours"] / recorded, "0.33"),
-            ("ours / parametrize bare", cpu["ours"] / bare, "0.33"),
-            ("the same, start-up taken off", items / (bare - cpu["parametrize, 1 item"]), "0.33"),
-            ("half missing / all passing", cpu["ours, half missing"] / cpu["ours"], "1.5"),
-            ("--json-report / without", cpu["ours, --json-report"] / cpu["ours"], "2"),
-            ("--junitxml / without", cpu["ours, --junitxml"] / cpu["ours"], "2"),
+            ("ours / parametrize with values recorded", cpu["ours"] / recorded, 0.33),
+            ("ours / parametrize bare", cpu["ours"] / bare, 0.33),
+            ("the same, start-up taken off", items / (bare - cpu["parametrize, 1 item"]), 0.33),
+            ("half missing / all passing", cpu["ours, half missing"] / cpu["ours"], 1.5),
+            ("--json-report / without", cpu["ours, --json-report"] / cpu["ours"], 1.5),
+            ("--junitxml / without", cpu["ours, --junitxml"] / cpu["ours"], 2),
         ]
-        print("ratios of CPU seconds (bound)")
         for title, ratio, bound in rows:
-            print(f"  {title:44} {ratio:5.2f}  {f'(at most {bound})' if bound else ''}")
+            show(f"{n:,} items, CPU: {title}", ratio, bound)
         print(
             f"{chosen.large:,} items: {large.peak_mb:.0f} MB (at most 400), {large.cpu_s:.1f} s CPU"
         )

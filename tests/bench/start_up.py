@@ -5,8 +5,8 @@
 Both read the same checkpoint, in turns, in processes of their own. The bare script imports torch,
 calls `from_pretrained` and runs the model once. The suite is one benchmark with one sample, a log
 likelihood; its clock stops at the item's report. Without `--model`, a random-weight model in the
-shape of Qwen2.5-0.5B is made. Prints medians, the ratio, and what `pytest --help` and collecting
-64,000 items cost beside plain pytest.
+shape of Qwen2.5-0.5B is made. Prints medians and ratios, also of `pytest --help` and of collecting
+64,000 items.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from gpu_causal_lm import make_model
+from ratios import show
 
 BARE = """
 import sys, time
@@ -55,7 +56,7 @@ from ckptbench import EvalProtocol, LogLikelihood, Sample, first_choice, samples
 
 ASKED = EvalProtocol("many/plain", lambda s, how: LogLikelihood("a", " b"))
 
-@samples([Sample(str(i), {}) for i in range(64_000)], protocol=ASKED, score=first_choice())
+@samples([Sample(str(i), {"number": i}) for i in range(64_000)], protocol=ASKED, score=first_choice())
 def test_many(response, k):
     assert response.greedy
 """
@@ -66,7 +67,7 @@ def seconds(command: Sequence[str], folder: Path, *, to_mark: bool) -> float:
     start = time.time()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     end = time.time()
-    if not to_mark:
+    if not to_mark and not done.returncode:
         return end - start
     marks = [line.split() for line in done.stdout.splitlines() if line.startswith("AT ")]
     if not marks:
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder = Path(name)
         model = chosen.model.resolve() if chosen.model else folder / "model"
         if not chosen.model:
-            make_model(model, small=False)
+            make_model(model, "0.5B" if chosen.device == "cuda" else "135M")
         (folder / "bare.py").write_text(BARE)
         (folder / "test_one.py").write_text(SUITE)
         (folder / "test_many.py").write_text(MANY)
@@ -97,31 +98,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "bare": [sys.executable, "bare.py", str(model), chosen.device],
             "suite": [*pytest, "test_one.py", f"--checkpoint={model}", device, "--gate=off"],
         }
-        _table(commands, folder, chosen.repeat, to_mark=True)
+        bare, suite = _medians(commands, folder, chosen.repeat, to_mark=True)
+        show("first answer: times a bare script", suite / bare, 1.3)
         if chosen.skip_pytest:
             return
         without = [*pytest, "-p", "no:ckptbench"]
-        _table(
-            {"plain --help": [*without, "--help"], "--help": [*pytest, "--help"]},
-            folder, chosen.repeat, to_mark=False,
-        )  # fmt: skip
-        collect = {
+        others = {
+            "plain --help": [*without, "--help"],
+            "--help": [*pytest, "--help"],
             "plain, 1 item": [*without, "--collect-only", "test_plain.py"],
             "64,000 items": [*pytest, "--collect-only", "-qq", "test_many.py"],
         }
-        _table(collect, folder, chosen.repeat, to_mark=False)
+        plain, ours, _, collecting = _medians(others, folder, chosen.repeat, to_mark=False)
+        show(f"--help, {1000 * (ours - plain):.0f} ms more: times plain pytest", ours / plain)
+        show(
+            f"collecting 64,000 items, {collecting:.1f} s: times `pytest --help`",
+            collecting / plain,
+        )
 
 
-def _table(commands: dict[str, list[str]], folder: Path, repeat: int, *, to_mark: bool) -> None:
+def _medians(
+    commands: dict[str, list[str]], folder: Path, repeat: int, *, to_mark: bool
+) -> list[float]:
+    """Seconds of each command; they take turns, and the first round does not count."""
     took: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(repeat + 1):
         for name, command in commands.items():
             took[name].append(seconds(command, folder, to_mark=to_mark))
-    medians = {name: statistics.median(values[1:]) for name, values in took.items()}
-    first = next(iter(medians.values()))
-    for name, median in medians.items():
-        print(f"  {name:<16} {median:7.2f} s {median / first:6.2f} times {median - first:+7.2f} s")
-    sys.stdout.flush()
+    medians = [statistics.median(values[1:]) for values in took.values()]
+    for name, median in zip(commands, medians, strict=True):
+        print(f"  {name:<16} {median:7.2f} s", flush=True)
+    return medians
 
 
 if __name__ == "__main__":
