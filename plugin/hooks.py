@@ -66,6 +66,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
+    if config.getoption("help", False):  # pytest configures its plugins for `--help` too
+        return
     from .session.session import KEY, BenchSession
 
     manager = config.pluginmanager
