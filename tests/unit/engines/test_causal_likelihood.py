@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench import Failed, Likelihood, LogLikelihood, Skipped
+from ckptbench import Failed, Likelihood, LogLikelihood, LogLikelihoodRolling, Skipped
 from ckptbench._util import rounding
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 
@@ -165,3 +165,49 @@ def test_a_batch_that_does_not_fit_is_halved(load_causal: Load) -> None:
     again = dict(engine.answer(requests))
     assert [again[i].tokens for i in again] == [whole[i].tokens for i in again]  # type: ignore[union-attr]
     assert all(isinstance(answer, Likelihood) for answer in again.values())
+
+
+def test_requests_are_tokenized_ahead_as_they_are_alone(
+    load_causal: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load_causal("llama")
+    asked = [
+        *(LogLikelihood(*pair) for pair in PAIRS),
+        LogLikelihoodRolling("국수를 삶는 동안 손님은 시장을 구경한다."),
+        LogLikelihood("a", ""),
+        LogLikelihood(*PAIRS[0]),
+    ]
+    alone = [dict(CausalLMEngine(loaded, exact=True).answer([request]))[0] for request in asked]
+    monkeypatch.setattr("ckptbench.fixtures.engines.causal.engine.CUDA_READ_AHEAD", 2)
+    engine = CausalLMEngine(loaded)
+    engine._on_gpu = True
+    answers = dict(engine.answer(asked))
+    assert sorted(answers) == list(range(len(asked)))
+    for index, wanted in enumerate(alone):
+        if isinstance(wanted, Likelihood):
+            got = answers[index]
+            assert isinstance(got, Likelihood)
+            assert got.logprob == pytest.approx(wanted.logprob, rel=1e-5)
+            assert (got.greedy, got.tokens) == (wanted.greedy, wanted.tokens)
+        else:
+            assert isinstance(answers[index], Failed)
+
+
+def test_a_text_that_the_tokenizer_breaks_on_fails_alone(load_causal: Load) -> None:
+    loaded = load_causal("llama")
+    tokenizer = loaded.tokenizer
+
+    class Breaking:
+        def __call__(self, text: Any, **options: Any) -> Any:
+            if "§" in ("".join(text) if isinstance(text, list) else text):
+                raise ValueError("no such character")
+            return tokenizer(text, **options)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(tokenizer, name)
+
+    engine = CausalLMEngine(loaded)
+    engine._text._tokenizer = Breaking()
+    answers = dict(engine.answer([LogLikelihood("a", " §"), LogLikelihood("a", " b")]))
+    assert "no such character" in answers[0].reason  # type: ignore[union-attr]
+    assert isinstance(answers[1], Likelihood)
