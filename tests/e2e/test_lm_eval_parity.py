@@ -73,6 +73,12 @@ def test_every_number_is_lm_evals(ours: Any, theirs: Any, batch_size: int) -> No
 
 
 @pytest.mark.slow
+def test_sharing_nothing_gives_the_same(ours: Any, theirs: Any) -> None:
+    run = ours("exact", "--exact")
+    assert_same_numbers(run, theirs(1))
+
+
+@pytest.mark.slow
 def test_one_request_at_a_time_gives_the_same(ours: Any, theirs: Any) -> None:
     assert_same_numbers(ours("one", "--batch-size=1"), theirs(1))
 

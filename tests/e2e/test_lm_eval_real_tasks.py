@@ -48,11 +48,11 @@ def real_model() -> Path:
     return Path(place)
 
 
-def assert_parity(workspace: Any, tasks: Path, model: Path, run_id: str) -> None:
+def assert_parity(workspace: Any, tasks: Path, model: Path, run_id: str, option: str = "") -> None:
     names = ",".join(REAL.TASKS)
     workspace.run(
         f"pytest benchmarks/test_lm_eval.py --checkpoint={model} --dtype=fp32 --device=cpu "
-        f"--include-path={tasks} --tasks={names} --run-id={run_id}"
+        f"--include-path={tasks} --tasks={names} --run-id={run_id} {option}"
     ).expect(0)
     expected = NUMBERS.evaluated(NUMBERS.model(model, 4), REAL.TASKS, tasks)
     run = workspace.path / "results" / run_id
@@ -66,8 +66,10 @@ def test_the_demo(real_workspace: Any, tasks: Path) -> None:
     assert_parity(real_workspace, tasks, REPOSITORY / "benchmarks/demo/demo-code", "demo")
 
 
-def test_a_real_model(real_workspace: Any, tasks: Path, real_model: Path) -> None:
-    assert_parity(real_workspace, tasks, real_model, "real")
+@pytest.mark.parametrize("option", ["", "--exact"])
+def test_a_real_model(real_workspace: Any, tasks: Path, real_model: Path, option: str) -> None:
+    """Whether or not documents share their examples."""
+    assert_parity(real_workspace, tasks, real_model, f"real{option}", option)
 
 
 def test_lambada_is_lm_evals(real_workspace: Any, corpora: Path, real_model: Path) -> None:
