@@ -167,10 +167,11 @@ def test_a_batch_that_does_not_fit_is_halved(load_causal: Load) -> None:
     assert all(isinstance(answer, Likelihood) for answer in again.values())
 
 
-def test_requests_are_tokenized_ahead_as_they_are_alone(
-    load_causal: Load, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("family", ["llama", "llama-pieces", "gpt2"])
+def test_requests_of_all_kinds_are_answered_together_as_alone(
+    family: str, load_causal: Load
 ) -> None:
-    loaded = load_causal("llama")
+    loaded = load_causal(family)
     asked = [
         *(LogLikelihood(*pair) for pair in PAIRS),
         LogLikelihoodRolling("국수를 삶는 동안 손님은 시장을 구경한다."),
@@ -178,10 +179,7 @@ def test_requests_are_tokenized_ahead_as_they_are_alone(
         LogLikelihood(*PAIRS[0]),
     ]
     alone = [dict(CausalLMEngine(loaded, exact=True).answer([request]))[0] for request in asked]
-    monkeypatch.setattr("ckptbench.fixtures.engines.causal.engine.CUDA_READ_AHEAD", 2)
-    engine = CausalLMEngine(loaded)
-    engine._on_gpu = True
-    answers = dict(engine.answer(asked))
+    answers = dict(CausalLMEngine(loaded).answer(asked))
     assert sorted(answers) == list(range(len(asked)))
     for index, wanted in enumerate(alone):
         if isinstance(wanted, Likelihood):
