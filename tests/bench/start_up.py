@@ -56,7 +56,9 @@ from ckptbench import EvalProtocol, LogLikelihood, Sample, first_choice, samples
 
 ASKED = EvalProtocol("many/plain", lambda s, how: LogLikelihood("a", " b"))
 
-@samples([Sample(str(i), {"number": i}) for i in range(64_000)], protocol=ASKED, score=first_choice())
+ROWS = [Sample(str(i), {"number": i}) for i in range(64_000)]
+
+@samples(ROWS, protocol=ASKED, score=first_choice())
 def test_many(response, k):
     assert response.greedy
 """
