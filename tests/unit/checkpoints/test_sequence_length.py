@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.sequence_length import (
     SequenceLength,
     asked_for,
@@ -147,11 +148,11 @@ def test_loading_takes_the_length_from_the_checkpoint(
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     checkpoint = resolve(str(save()))
-    assert load_masked_lm(checkpoint, "cpu").seq_len.tokens == 40
+    assert load_masked_lm(checkpoint, LoadOptions("cpu")).seq_len.tokens == 40
     edit_json(checkpoint.path / "tokenizer_config.json", model_max_length=32)
-    assert load_masked_lm(checkpoint, "cpu").seq_len.tokens == 32
+    assert load_masked_lm(checkpoint, LoadOptions("cpu")).seq_len.tokens == 32
     (checkpoint.path / "training_args.json").write_text('{"max_seq_length": 24}')
-    assert load_masked_lm(checkpoint, "cpu").seq_len.tokens == 24
-    assert load_masked_lm(checkpoint, "cpu", seq_len=40).seq_len.tokens == 40
+    assert load_masked_lm(checkpoint, LoadOptions("cpu")).seq_len.tokens == 24
+    assert load_masked_lm(checkpoint, LoadOptions("cpu", seq_len=40)).seq_len.tokens == 40
     with pytest.raises(CkptbenchError, match="positions for: 40"):
-        load_masked_lm(checkpoint, "cpu", seq_len=41)
+        load_masked_lm(checkpoint, LoadOptions("cpu", seq_len=41))
