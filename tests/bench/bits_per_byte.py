@@ -28,6 +28,7 @@ from statistics import NormalDist, fmean, median, stdev
 from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import Filled, FillMask
 from ckptbench.api.sample import Sample
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.datasets import real_k, real_k_builder
@@ -80,7 +81,7 @@ def _samples(data: Path) -> list[Sample]:
 
 def _engine(models: Path, step: int) -> MaskedLMEngine:
     spec = str(models / "ko-small" / f"checkpoint-{step}")
-    return MaskedLMEngine(load_masked_lm(resolve(spec), device="cpu", dtype="fp32"))
+    return MaskedLMEngine(load_masked_lm(resolve(spec), LoadOptions(device="cpu", dtype="fp32")))
 
 
 def _ask(samples: Sequence[Sample]) -> list[FillMask]:

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, StdioTask, Task, humaneval_task
+from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, StdioTask, Task
 
 NEEDED_CPU_S = 1.2
 _CALLED = f"""
@@ -46,12 +46,12 @@ def _canonical(data: Path) -> list[Task]:
     with gzip.open(data / "humaneval" / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return [
-        humaneval_task(
+        FunctionTask(
             row["task_id"],
-            row["prompt"],
-            row["canonical_solution"],
+            row["prompt"] + row["canonical_solution"],
             row["test"],
             row["entry_point"],
+            row["prompt"],
         )
         for row in rows
     ]

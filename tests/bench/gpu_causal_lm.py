@@ -219,6 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print all rates."""
     import torch
 
+    from ckptbench.checkpoints.kind import LoadOptions
     from ckptbench.fixtures.checkpoints.adapter import adapted
     from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
@@ -239,7 +240,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_model(folder / "model", "tiny" if chosen.small else "0.5B")
-        loaded = load_causal_lm(resolve(str(folder / "model")), device=chosen.device, dtype="bf16")
+        loaded = load_causal_lm(
+            resolve(str(folder / "model")), LoadOptions(device=chosen.device, dtype="bf16")
+        )
         on_gpu = loaded.device.type == "cuda"
         device = torch.cuda.get_device_name(loaded.device) if on_gpu else "CPU"
         problems = make_problems(chosen.problems)

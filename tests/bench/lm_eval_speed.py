@@ -134,6 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     from ckptbench import Generate, LogLikelihood
+    from ckptbench.checkpoints.kind import LoadOptions
     from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
     from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
@@ -160,7 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             make_model(folder, shape)
             make_tokenizer(folder, SHAPES[shape]["vocab_size"])
         dtype = "bf16" if on_gpu else "fp32"
-        loaded = load_causal_lm(resolve(str(folder)), device=chosen.device, dtype=dtype)
+        loaded = load_causal_lm(
+            resolve(str(folder)), LoadOptions(device=chosen.device, dtype=dtype)
+        )
     device = torch.cuda.get_device_name(0) if on_gpu else f"CPU, {torch.get_num_threads()} threads"
     print(f"{device}, torch {torch.__version__}, {dtype}", flush=True)
     with torch.inference_mode():  # so that neither side pays for the device's own start

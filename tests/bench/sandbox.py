@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ratios import show
 
-from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, humaneval_task
+from ckptbench.fixtures.sandbox import FunctionTask, Sandbox
 
 _THEIRS = """
 import json, resource, sys, time
@@ -81,12 +81,12 @@ def main() -> None:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     tasks = [
-        humaneval_task(
+        FunctionTask(
             row["task_id"],
-            row["prompt"],
-            row["canonical_solution"],
+            row["prompt"] + row["canonical_solution"],
             row["test"],
             row["entry_point"],
+            row["prompt"],
         )
         for row in rows
     ]

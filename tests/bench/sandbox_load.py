@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, humaneval_task
+from ckptbench.fixtures.sandbox import FunctionTask, Sandbox
 
 STOPS = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")
 COMPLETIONS = "codet/HumanEval_codegen16B_temp0.8_topp0.95_num100_max300_code_solution.jsonl.gz"
@@ -49,12 +49,12 @@ def _tasks(data: Path) -> Iterator[FunctionTask]:
     for place, row in enumerate(_rows(data / COMPLETIONS)):
         problem = exact.get(row["prompt"].strip()) or named[_name(row["prompt"])]
         for number, completion in enumerate(row["samples"]):
-            yield humaneval_task(
+            yield FunctionTask(
                 f"{place}-{number}",
-                problem["prompt"],
-                _cut(completion),
+                problem["prompt"] + _cut(completion),
                 problem["test"],
                 problem["entry_point"],
+                problem["prompt"],
             )
 
 

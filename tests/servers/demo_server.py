@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ckptbench.api.requests import Generate, Generated, LogLikelihood, Request, Response
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.endpoints.capabilities import PROBE_TEXT
@@ -36,7 +37,7 @@ class Model:
     """A causal checkpoint: its engine, and the scores of each token of a prompt."""
 
     def __init__(self, checkpoint: str = "demo-code") -> None:
-        self.loaded = load_causal_lm(resolve(checkpoint), device="cpu", dtype="fp32")
+        self.loaded = load_causal_lm(resolve(checkpoint), LoadOptions(device="cpu", dtype="fp32"))
         self.engine = CausalLMEngine(self.loaded)
         self._turn = threading.Lock()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
@@ -18,7 +19,7 @@ WEIGHTS = "model.safetensors"
 
 
 def load(folder: Path, **options: Any) -> LoadedCausalLM:
-    return load_causal_lm(resolve(str(folder)), **({"device": "cpu"} | options))
+    return load_causal_lm(resolve(str(folder)), LoadOptions(**({"device": "cpu"} | options)))
 
 
 def refusal(folder: Path) -> CkptbenchError:

@@ -15,6 +15,7 @@ import pytest
 
 from ckptbench import Generate
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
@@ -150,7 +151,9 @@ def save_meta(tmp_path: Path) -> Save:
 
 
 def load(file: Path, **options: Any) -> LoadedCausalLM:
-    return load_causal_lm(resolve(str(file)), **({"device": "cpu", "dtype": "fp32"} | options))
+    return load_causal_lm(
+        resolve(str(file)), LoadOptions(**({"device": "cpu", "dtype": "fp32"} | options))
+    )
 
 
 def refusal(file: Path) -> CkptbenchError:

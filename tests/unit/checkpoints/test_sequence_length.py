@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.sequence_length import (
     SequenceLength,
-    asked_for,
     automatic,
     position_limit,
+    requested_length,
     tokenizer_limit,
     training_length,
 )
@@ -129,13 +130,15 @@ def test_relative_and_rotary_positions_do_not(name: str, changes: dict[str, Any]
 
 
 def test_a_length_that_is_asked_for_is_taken() -> None:
-    assert asked_for(256, SequenceLength(512, "positions")) == SequenceLength(256, "--seq-len")
-    assert asked_for(4096, None).tokens == 4096
+    assert requested_length(256, SequenceLength(512, "positions")) == SequenceLength(
+        256, "--seq-len"
+    )
+    assert requested_length(4096, None).tokens == 4096
 
 
 def test_a_length_without_positions_is_refused_with_the_limit() -> None:
     with pytest.raises(CkptbenchError) as refused:
-        asked_for(1024, SequenceLength(512, "positions"))
+        requested_length(1024, SequenceLength(512, "positions"))
     assert refused.value.where == "--seq-len"
     assert "more than the model has positions for: 512" in refused.value.what
 
@@ -147,11 +150,11 @@ def test_loading_takes_the_length_from_the_checkpoint(
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     checkpoint = resolve(str(save()))
-    assert load_masked_lm(checkpoint, "cpu").seq_len.tokens == 40
+    assert load_masked_lm(checkpoint, LoadOptions("cpu")).seq_len.tokens == 40
     edit_json(checkpoint.path / "tokenizer_config.json", model_max_length=32)
-    assert load_masked_lm(checkpoint, "cpu").seq_len.tokens == 32
+    assert load_masked_lm(checkpoint, LoadOptions("cpu")).seq_len.tokens == 32
     (checkpoint.path / "training_args.json").write_text('{"max_seq_length": 24}')
-    assert load_masked_lm(checkpoint, "cpu").seq_len.tokens == 24
-    assert load_masked_lm(checkpoint, "cpu", seq_len=40).seq_len.tokens == 40
+    assert load_masked_lm(checkpoint, LoadOptions("cpu")).seq_len.tokens == 24
+    assert load_masked_lm(checkpoint, LoadOptions("cpu", seq_len=40)).seq_len.tokens == 40
     with pytest.raises(CkptbenchError, match="positions for: 40"):
-        load_masked_lm(checkpoint, "cpu", seq_len=41)
+        load_masked_lm(checkpoint, LoadOptions("cpu", seq_len=41))

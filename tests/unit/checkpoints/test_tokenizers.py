@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.fingerprint import TOKENIZER_FILES
 from ckptbench.fixtures.checkpoints.huggingface import (
     LoadedMaskedLM,
@@ -25,7 +26,7 @@ OTHER = ("[PAD]", "[UNK]", "[MASK]", "다른")
 
 
 def load(folder: Path, **options: Any) -> LoadedMaskedLM:
-    return load_masked_lm(resolve(str(folder)), device="cpu", **options)
+    return load_masked_lm(resolve(str(folder)), LoadOptions(device="cpu", **options))
 
 
 def move_tokenizer(folder: Path, to: Path) -> None:
@@ -80,7 +81,9 @@ def test_a_tokenizer_that_is_given_goes_before_the_checkpoints_own(
     assert given.notes == (f"the tokenizer is that of {tmp_path / 'other'} (--tokenizer)",)
     assert given.fingerprint != own.fingerprint
     causal = save("LlamaForCausalLM", num_key_value_heads=2)
-    loaded = load_causal_lm(resolve(str(causal)), device="cpu", tokenizer=tmp_path / "other")
+    loaded = load_causal_lm(
+        resolve(str(causal)), LoadOptions(device="cpu", tokenizer=tmp_path / "other")
+    )
     assert loaded.tokenizer.convert_tokens_to_ids("다른") == 3
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.checkpoints.torch_file import bare_name, read_torch_file
@@ -42,7 +43,7 @@ def save_pt(save: Save) -> Callable[..., Path]:
 
 
 def load(file: Path) -> LoadedCausalLM:
-    return load_causal_lm(resolve(str(file)), device="cpu")
+    return load_causal_lm(resolve(str(file)), LoadOptions(device="cpu"))
 
 
 def refusal(file: Path) -> CkptbenchError:
@@ -427,7 +428,9 @@ def test_the_tokenizer_of_a_file_may_be_given(
     file = save_pt()
     before = load(file).fingerprint
     write_tokenizer(tmp_path / "other", ("[PAD]", "[UNK]", "[MASK]", "다른"))
-    loaded = load_causal_lm(resolve(str(file)), device="cpu", tokenizer=tmp_path / "other")
+    loaded = load_causal_lm(
+        resolve(str(file)), LoadOptions(device="cpu", tokenizer=tmp_path / "other")
+    )
     assert loaded.tokenizer.convert_tokens_to_ids("다른") == 3
     assert loaded.notes == (f"the tokenizer is that of {tmp_path / 'other'} (--tokenizer)",)
     assert loaded.fingerprint != before

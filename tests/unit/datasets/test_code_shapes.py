@@ -17,8 +17,8 @@ import pytest
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.fixtures.datasets.code import codecontests, humaneval, mbpp
 from ckptbench.fixtures.datasets.code import shapes as code_shapes
-from ckptbench.fixtures.datasets.code.packed_tests import cases_of, pickled_text
 from ckptbench.fixtures.datasets.code.protocols import task_of
+from ckptbench.fixtures.datasets.code.shapes import cases_of, pickled_text
 from ckptbench.fixtures.sandbox.tasks import FunctionTask, InputsTask, StdioTask
 
 PROMPT = 'def area(a: int, b: int) -> int:\n    """The area of a rectangle."""\n'

@@ -207,11 +207,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 @pytest.fixture
 def load(folder: Callable[[str], Path]) -> Load:
     """Loads a family's checkpoint on the CPU: `load("bert", seq_len=64)`."""
+    from ckptbench.checkpoints.kind import LoadOptions
     from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     def loaded(family: str, **options: Any) -> Any:
-        return load_masked_lm(resolve(str(folder(family))), device="cpu", **options)
+        return load_masked_lm(resolve(str(folder(family))), LoadOptions(device="cpu", **options))
 
     return loaded
 
@@ -334,10 +335,13 @@ def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], P
 @pytest.fixture
 def load_causal(causal_folder: Callable[[str], Path]) -> Load:
     """Loads a small causal model on the CPU: `load_causal("gpt2", seq_len=64)`."""
+    from ckptbench.checkpoints.kind import LoadOptions
     from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     def loaded(family: str, **options: Any) -> Any:
-        return load_causal_lm(resolve(str(causal_folder(family))), device="cpu", **options)
+        return load_causal_lm(
+            resolve(str(causal_folder(family))), LoadOptions(device="cpu", **options)
+        )
 
     return loaded

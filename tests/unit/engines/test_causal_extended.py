@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ckptbench.api.requests import Generate, Generated
+from ckptbench.checkpoints.kind import LoadOptions
 
 PROBLEMS, TOKENS = 20, 64
 
@@ -34,7 +35,7 @@ def loaded() -> Any:
     from ckptbench.fixtures.checkpoints.huggingface import load_causal_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
-    return load_causal_lm(resolve(folder), device="cpu", dtype="fp32")
+    return load_causal_lm(resolve(folder), LoadOptions(device="cpu", dtype="fp32"))
 
 
 def test_greedy_text_is_that_of_transformers_one_prompt_at_a_time(

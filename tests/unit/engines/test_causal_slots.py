@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ckptbench import Failed, Generate, Generated
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
@@ -315,7 +316,7 @@ def test_recorded_steps_write_the_same(
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
     found = resolve(str(causal_folder(family)))
-    loaded = load_causal_lm(found, device=gpu, dtype="fp32")
+    loaded = load_causal_lm(found, LoadOptions(device=gpu, dtype="fp32"))
     wanted = dict(CausalLMEngine(loaded).answer(REQUESTS))
     for rows in (1000, 7):
         engine = in_slots(loaded, GenerationBudget(10**6, 10**6, rows))

@@ -23,6 +23,7 @@ from ckptbench.api.requests import (
     Response,
     Skipped,
 )
+from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 
 Load = Callable[..., Any]
@@ -531,7 +532,7 @@ def test_with_a_trained_model_answers_do_not_depend_on_the_batch(rules: dict[str
     from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
     from ckptbench.fixtures.checkpoints.resolve import resolve
 
-    loaded = load_masked_lm(resolve(str(ko_small())), device="cpu")
+    loaded = load_masked_lm(resolve(str(ko_small())), LoadOptions(device="cpu"))
     requests = real_requests(**rules)
     expected = ranked(answers(MaskedLMEngine(loaded, 1), requests))
     for tokens in (2048, 65536):

@@ -14,7 +14,7 @@ from ckptbench.api.protocol import RequestContext
 from ckptbench.api.requests import FillMask
 from ckptbench.api.sample import Sample
 from ckptbench.fixtures.datasets import lambada, real_k
-from ckptbench.fixtures.engines.masked.masking import Gap, Masker, TokenizedGap
+from ckptbench.fixtures.engines.masked.masking import Gap, Masker
 from ckptbench.fixtures.engines.masked.requests import EncodedRequest, RequestEncoder
 from ckptbench.fixtures.engines.masked.vocabulary import Vocabulary
 
@@ -160,8 +160,9 @@ made = cache(lambda kind: KINDS[kind]())
 
 def opened(tokenizer: Any, left: str, word: str, right: str) -> tuple[list[int], ...]:
     (found,) = Masker(tokenizer).open([Gap(left, right, words=(word,))])
-    assert isinstance(found, TokenizedGap)
-    return found.context.left, found.words[0], found.context.right
+    assert not isinstance(found, Exception)
+    context, words = found
+    return context.left, words[0], context.right
 
 
 def own_tokens(tokenizer: Any, text: str, start: int, end: int) -> tuple[range, bool, list[int]]:

@@ -11,8 +11,8 @@ import pytest
 
 from ckptbench.api.requests import CompoundResponse, Generated
 from ckptbench.fixtures.lm_eval import tasks as loading
-from ckptbench.fixtures.lm_eval.aggregate import Answered, aggregate
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of
+from ckptbench.fixtures.lm_eval.results import aggregate
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(
@@ -51,13 +51,13 @@ def test_each_filter_of_a_document_is_scored_once(
     for sample, answers in rows:
         read(sample, answers)  # type: ignore[arg-type]
     assert len(calls) == filters * len(samples)
-    found = aggregate(loaded, [Answered(task_name, rows)], bootstrap_iters=100)
+    found = aggregate(loaded, {task_name: rows}, bootstrap_iters=100)
     assert len(calls) == filters * len(samples)
     # Of answers that no item has read, such as those of another run, they are made now.
     other = [(s, CompoundResponse((Generated("    return n", 3, "eos"),))) for s in samples]
-    aggregate(loaded, [Answered(task_name, other)], bootstrap_iters=100)
+    aggregate(loaded, {task_name: other}, bootstrap_iters=100)
     assert len(calls) == 2 * filters * len(samples)
-    again = aggregate(loaded, [Answered(task_name, rows)], bootstrap_iters=100)
+    again = aggregate(loaded, {task_name: rows}, bootstrap_iters=100)
     assert again["results"] == found["results"]
 
 
@@ -75,5 +75,5 @@ def test_two_checkpoints_are_scored_once_each(tmp_path: Path) -> None:
         for sample, answers in rows:
             documents.score(sample, answers)
     for rows in of_both:
-        aggregate(loaded, [Answered("tiny_f1", rows)], bootstrap_iters=100)
+        aggregate(loaded, {"tiny_f1": rows}, bootstrap_iters=100)
     assert len(calls) == 2 * len(samples)

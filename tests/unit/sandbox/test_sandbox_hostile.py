@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.sandbox import Sandbox, humaneval_task
+from ckptbench.fixtures.sandbox import FunctionTask, Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 
@@ -198,10 +198,11 @@ def state(folder: Path) -> list[tuple[str, int, int, int, bytes]]:
 
 
 def word(sandbox: Sandbox, completion: str) -> str:
-    task = humaneval_task("it", PROMPT, completion, TEST, "join")
+    task = FunctionTask("it", PROMPT + completion, TEST, "join", PROMPT)
     verdict = sandbox.submit(task).result(timeout=120)
     assert verdict.status != "error", verdict.reason
-    assert sandbox.submit(humaneval_task("next", PROMPT, RIGHT, TEST, "join")).result().passed
+    following = FunctionTask("next", PROMPT + RIGHT, TEST, "join", PROMPT)
+    assert sandbox.submit(following).result().passed
     return verdict.status
 
 
@@ -250,12 +251,12 @@ def test_a_collection_of_others(guarded: Path) -> None:
     for level in ("L2", "auto"):
         with Sandbox(level=level) as sandbox:  # type: ignore[arg-type]
             for name, verdict in sandbox.judge(
-                humaneval_task(
+                FunctionTask(
                     name,
-                    collection["PROMPT"],
-                    completion.replace("{guarded}", str(guarded)),
+                    collection["PROMPT"] + completion.replace("{guarded}", str(guarded)),
                     collection["TEST"],
                     "add",
+                    collection["PROMPT"],
                 )
                 for name, _, _, completion in programs
             ):
@@ -274,7 +275,7 @@ def test_as_somebody_without_privileges(guarded: Path) -> None:
     paths = [path for path in sys.path if path]
     program = (
         f"{drop}; import sys; sys.path[:0] = {paths!r}; os.environ['TMPDIR'] = '/tmp'\n"
-        "from ckptbench.fixtures.sandbox import Sandbox, humaneval_task\n"
+        "from ckptbench.fixtures.sandbox import Sandbox\n"
         "with Sandbox(workers=1) as box:\n    print(box.describe())\n"
     )
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=120)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.sandbox import Sandbox, StdioTask, humaneval_task
+from ckptbench.fixtures.sandbox import FunctionTask, Sandbox, StdioTask
 from ckptbench.fixtures.sandbox.compare import close
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
@@ -153,11 +153,11 @@ def check(lines: str) -> str:
 
 
 def verdict(sandbox: Sandbox, completion: str, lines: str = LINES) -> str:
-    task = humaneval_task("it", PROMPT, completion, check(lines), "join")
+    task = FunctionTask("it", PROMPT + completion, check(lines), "join", PROMPT)
     found = sandbox.submit(task).result(timeout=120)
     assert found.reason.isprintable()
     assert len(found.reason) <= 400
-    following = humaneval_task("next", PROMPT, RIGHT, check(LINES), "join")
+    following = FunctionTask("next", PROMPT + RIGHT, check(LINES), "join", PROMPT)
     assert sandbox.submit(following).result().passed
     return found.status
 

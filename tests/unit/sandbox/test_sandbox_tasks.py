@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,9 +16,6 @@ from ckptbench.fixtures.sandbox import (
     Sandbox,
     StdioTask,
     Task,
-    entry_point_of,
-    humaneval_task,
-    mbpp_task,
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
@@ -34,31 +31,17 @@ def verdict_of(sandbox: Sandbox, task: Task) -> ExecutionResult:
     return sandbox.submit(task).result(timeout=60)
 
 
-@pytest.mark.parametrize(
-    ("asserts", "name"),
-    [
-        (["assert set(common((1,), (1,))) == set((1,))"], "common"),
-        (["assert sum(10, 15) == 6", "assert sum(4, 6) == 3"], "sum"),
-        (["assert f(g(1)) == 1", "assert f(2) == 2"], "f"),
-        (["assert round(area(2), 1) == 3"], "area"),
-        ([], ""),
-    ],
-)
-def test_the_entry_point_is_what_all_asserts_call(asserts: Sequence[str], name: str) -> None:
-    assert entry_point_of(asserts) == name
-
-
 def test_a_prompt_lends_its_helpers_to_the_tests(sandbox: Sandbox) -> None:
     prompt = (
         "def poly(xs, x):\n    return sum(c * x ** i for i, c in enumerate(xs))\n\n\n"
         'def root(xs):\n    """A root of poly(xs)."""\n'
     )
     test = "def check(candidate):\n    assert abs(poly([1, 2], candidate([1, 2]))) < 1e-4\n"
-    right = humaneval_task("a", prompt, "    return -xs[0] / xs[1]\n", test, "root")
-    assert verdict_of(sandbox, right).passed
+    right = f"{prompt}    return -xs[0] / xs[1]\n"
+    assert verdict_of(sandbox, FunctionTask("a", right, test, "root", prompt)).passed
     # The program's own idea of the helper does not count.
-    forged = humaneval_task("b", prompt, "    return 5\ndef poly(xs, x): return 0\n", test, "root")
-    assert verdict_of(sandbox, forged).status == "fail"
+    forged = f"{prompt}    return 5\ndef poly(xs, x): return 0\n"
+    assert verdict_of(sandbox, FunctionTask("b", forged, test, "root", prompt)).status == "fail"
 
 
 def test_classes_of_the_answer_are_made_changed_and_passed_by_the_tests(sandbox: Sandbox) -> None:
@@ -67,32 +50,33 @@ def test_classes_of_the_answer_are_made_changed_and_passed_by_the_tests(sandbox:
         "def depth(node):\n    return 0 if node is None else 1 + depth(node.left)\n"
     )
     setup = "root = Node(1)\nroot.left = Node(2)\nroot.left.left = Node(3)"
-    assert verdict_of(sandbox, mbpp_task("a", program, ["assert depth(root) == 3"], setup)).passed
-    asserts = ["assert depth(root.left) == 2", "assert root.left.value == 2"]
-    task = FunctionTask("b", program, "\n".join([setup, *asserts]), "depth")
-    assert verdict_of(sandbox, task).passed
+    for asserts in (
+        ["assert depth(root) == 3"],
+        ["assert depth(root.left) == 2", "assert root.left.value == 2"],
+    ):
+        task = FunctionTask("a", program, "\n".join([setup, *asserts]), "depth")
+        assert verdict_of(sandbox, task).passed
 
 
 def test_an_entry_point_may_be_named_like_a_builtin(sandbox: Sandbox) -> None:
-    task = mbpp_task("a", "def sum(a, b): return a * b", ["assert sum(3, 5) == 15"])
+    task = FunctionTask("a", "def sum(a, b): return a * b", "assert sum(3, 5) == 15", "sum")
     assert verdict_of(sandbox, task).passed
 
 
 def test_other_builtins_are_the_judge_s_own(sandbox: Sandbox) -> None:
     program = "def set(x): return 0\ndef f(x): return [x]"
-    assert verdict_of(
-        sandbox, mbpp_task("a", program, ["assert set(f(1)) == set([2])"])
-    ).status == ("fail")
+    task = FunctionTask("a", program, "assert set(f(1)) == set([2])", "f")
+    assert verdict_of(sandbox, task).status == "fail"
 
 
 def test_a_module_that_tests_forgot_to_import_is_the_judge_s_own(sandbox: Sandbox) -> None:
-    asserts = ["assert math.isclose(f(1), 0.5)"]
+    test = "assert math.isclose(f(1), 0.5)"
     imported = "import math\ndef f(x): return 0.5"
-    assert verdict_of(sandbox, mbpp_task("a", imported, asserts)).passed
+    assert verdict_of(sandbox, FunctionTask("a", imported, test, "f")).passed
     forgotten = "def f(x): return 0.5"
-    assert verdict_of(sandbox, mbpp_task("b", forgotten, asserts)).passed
+    assert verdict_of(sandbox, FunctionTask("b", forgotten, test, "f")).passed
     false = "class math:\n    isclose = lambda *_: True\ndef f(x): return 7"
-    assert verdict_of(sandbox, mbpp_task("c", false, asserts)).status == "fail"
+    assert verdict_of(sandbox, FunctionTask("c", false, test, "f")).status == "fail"
 
 
 def test_changes_in_place_come_back(sandbox: Sandbox) -> None:

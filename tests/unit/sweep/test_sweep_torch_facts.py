@@ -27,4 +27,4 @@ from ckptbench.fixtures.checkpoints.torch_file import read_torch_file
 def test_epoch_step_and_losses(tmp_path: Path, content: Any, stated: dict[str, float]) -> None:
     path = tmp_path / "checkpoint.pt"
     torch.save({"model_state_dict": {"weight": torch.zeros(1)}, **content}, path)
-    assert read_torch_file(path).stated == stated
+    assert read_torch_file(path).numbers == stated
