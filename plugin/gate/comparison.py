@@ -252,8 +252,8 @@ def _p_values(score: Score, pairs: Pairs, gains: NDArray[np.float64], seed: int)
         return sign_flip_test(pairs.groups.sums(gains), seed=seed)
     k = int(found[1])
     sides = [(pairs.now, pairs.now_trials), (pairs.then, pairs.then_trials)]
-    (now, n), (then, m) = ((_passes(values, trials, k), trials) for values, trials in sides)
-    return trials_test(now, n, then, m, k, seed=seed)
+    now, then = ((_passes(values, trials, k), trials) for values, trials in sides)
+    return trials_test(now, then, k, seed=seed)
 
 
 def _passes(values: NDArray[np.float64], trials: NDArray[np.int64], k: int) -> NDArray[np.int64]:

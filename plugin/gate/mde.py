@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .power import Rule, power_of_losses
-from .unpaired_test import UnpairedShares
+from .unpaired_test import critical_score, power_of_shares
 
 # Halvings of an interval: the answer is right to a 10,000th of the largest drop.
 _HALVINGS = 15
@@ -194,11 +194,13 @@ def unpaired_shares_mde(now_n: float, then: float, then_n: float, rule: Rule) ->
             few samples is not known exactly.
         then_n: samples of the baseline.
     """
-    test = UnpairedShares.at(max(1, int(now_n)), max(1, int(then_n)), then, rule.alpha)
+    ours, theirs = max(1, int(now_n)), max(1, int(then_n))
+    critical = critical_score(ours, theirs, then, rule.alpha)
     true = (then * then_n + 0.5) / (then_n + 1)
 
     def found(drop: float) -> float:
-        return test.power(max(0.0, true - drop), true, rule.tolerance)
+        now = max(0.0, true - drop)
+        return power_of_shares(now, ours, true, theirs, critical, rule.tolerance)
 
     return _smallest(found, rule, then)
 

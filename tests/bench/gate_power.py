@@ -274,7 +274,7 @@ def sampled(problems: int, k: int, name: str, *, runs: int, seed: int, unchanged
         return (
             values[passed] - values[before],
             values[before],
-            trials_test(passed, trials, before, trials, k, draws=DRAWS).worse,
+            trials_test((passed, trials), (before, trials), k, draws=DRAWS).worse,
         )
 
     def found(differences: Floats, p: float) -> bool:
@@ -310,7 +310,7 @@ def unequal(
     alarms = 0
     for _ in range(runs):
         now, then = strengths(rng, problems, name, null)
-        p = trials_test(rng.binomial(here, now), here, rng.binomial(there, then), there, 1)
+        p = trials_test((rng.binomial(here, now), here), (rng.binomial(there, then), there), 1)
         # Without the tolerance, so that it is the test which keeps alpha.
         alarms += p.worse <= ALPHA
     return Row(

@@ -53,7 +53,7 @@ def calls() -> dict[str, tuple[float, Call]]:
     for k in (1, 5):
         measured[f"pass@{k}, 20 trials against 5, 1,000 problems"] = (
             100 if k == 1 else 2_000,
-            lambda k=k: trials_test(now, here, then, there, k),
+            lambda k=k: trials_test((now, here), (then, there), k),
         )
     for sizes in ((20, 200), (232, 2_400), (14_000, 14_000)):
         measured["unpaired shares, {:,} against {:,}".format(*sizes)] = (
