@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._util.holm import holm
 from .._util.text import count
 from ..gate.measurement import Measurement
 from ..gate.units import value
+from ..gate.verdict import holm
 from .compare import Settings, best_by, compare, gain, significantly_different, value_of
 from .conclusions import Best, Rival
 from .eligibility import training_position

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from .._util.holm import holm
 from ..gate.measurement import Measurement
 from ..gate.units import size
-from ..gate.verdict import Comparison
+from ..gate.verdict import Comparison, holm
 from .compare import Settings, answer, best_by, clash, compare, corrected
 from .conclusions import EACH_BEST, RunsCompared
 from .eligibility import eligible, epoch_key, in_order, metrics_of

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
 from .baseline import Baseline, BaselineBenchmark
-from .comparison import Terms, compare_score
+from .comparison import compare_score
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
 from .matching import Pair, match_baseline
+from .mde import Rule
 from .measurement import BenchmarkMeasurement
 from .scope import Scope
 from .verdict import Candidate, Rules, Verdict, Word, decide
@@ -146,8 +147,8 @@ def evaluate_composite(
         if pair.bench.primary and not _mismatches(pair, scope)[0]
     ]
     tolerance = scope.tolerance.get(score.metric, scope.tolerance.get("*", default_tolerance("")))
-    terms = Terms(alpha=rules.alpha, tolerance=tolerance, seed=seed)
-    comparison = compare_composite(score, weights, parts, terms)
+    rule = Rule(alpha=rules.alpha, tolerance=tolerance, seed=seed)
+    comparison = compare_composite(score, weights, parts, rule)
     if comparison is None:
         return None
     incomplete = next((bench.incomplete for bench, _ in parts if bench.incomplete), "")
@@ -215,7 +216,9 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
         if differing:
             word, why = "incomparable", "; ".join(map(str, differing))
         else:
-            comparison = compare_score(score, bench.table, reference, Terms(level, tolerance, seed))
+            comparison = compare_score(
+                score, bench.table, reference, Rule(level, tolerance, seed=seed)
+            )
         candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
         pending.candidates.append((pair.index, candidate))
     if bench.primary and (reference.primary or not reference.protocol):

@@ -16,34 +16,17 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.noise import draw_variance, noise_of_passes, variance_of_pass_at_k
 from ..scores.reducers import estimate_pass_at_k
 from ..scores.score import Noise
-from .mde import loss_mde, loss_power, lost_and_won, paired_shares_mde
-from .power import Rule, power_of_losses
+from .mde import Rule, loss_mde, loss_power, lost_and_won, paired_shares_mde, power_of_losses
 
 _MOST_TRIALS = 1000
 _MOST_SAMPLES = 2**27
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The drop that a comparison has to find.
-
-    Attributes:
-        drop: true drop, as a share.
-        power: share of comparisons that find it.
-        alpha: one-sided level of one test: the session's divided by the number of its tests, as
-            Holm's correction requires for the smallest p.
-        tolerance: as a share; a fall no larger than this never counts.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target(Rule):
+    """The drop that a comparison has to find, as a share, and when it counts as found."""
 
     drop: float
-    power: float
-    alpha: float
-    tolerance: float
-
-    @property
-    def rule(self) -> Rule:
-        """When the drop counts as found."""
-        return Rule(self.alpha, self.tolerance, self.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +99,6 @@ def by_flips(
         flips: the shares, and where each is from.
         known: the baseline; its clusters are taken to be those of the flips too.
     """
-    rule = target.rule
     effect = known.design_effect if known else 1.0
     return tuple(
         FlipsRow(
@@ -124,12 +106,12 @@ def by_flips(
             source,
             samples_needed(
                 target.drop,
-                rule,
+                target,
                 flips=share,
                 baseline=known.value if known else None,
                 design_effect=effect,
             ),
-            paired_shares_mde(known.n / effect, share, known.value, rule) if known else None,
+            paired_shares_mde(known.n / effect, share, known.value, target) if known else None,
         )
         for share, source in flips
     )
@@ -144,7 +126,7 @@ def mde_curve(
     """
     effect = known.design_effect if known else 1.0
     value = known.value if known else 0.5
-    return tuple(paired_shares_mde(n / effect, flips, value, target.rule) for n in ns)
+    return tuple(paired_shares_mde(n / effect, flips, value, target) for n in ns)
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
@@ -225,7 +207,7 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
     if not total:
         return ()
     value, unit = total / n, sum(v * v for v in values) / total
-    noise, rule = known.noise, target.rule
+    noise = known.noise
     rows = []
     for number in trials:
         draw = known.variance_of_draw(number) if number >= known.k else None
@@ -240,8 +222,8 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             TrialsRow(
                 number,
                 error,
-                clusters_needed(target.drop, rule, variance=variance, unit=unit, baseline=value),
-                loss_mde(n, variance, unit, value, rule),
+                clusters_needed(target.drop, target, variance=variance, unit=unit, baseline=value),
+                loss_mde(n, variance, unit, value, target),
             )
         )
     return tuple(rows)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .._util.holm import holm
 from .._util.text import probability
 from ..scores.metric import default_tolerance
 from .units import size
@@ -140,17 +139,13 @@ class Verdict:
     remark: str = ""
     gated: bool = True
 
-    @property
-    def p_name(self) -> str:
-        """Which p `p_adjusted` is: `p better, Holm` or `p worse, Holm`."""
-        return "p better, Holm" if self.word == "improved" else "p worse, Holm"
-
 
 def verdict_p(verdict: Verdict) -> str:
     """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
     if verdict.p_adjusted is None:
         return ""
-    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
+    direction = "better" if verdict.word == "improved" else "worse"
+    return probability(verdict.p_adjusted).replace("p", f"p {direction}, Holm", 1)
 
 
 DEFAULT_TOLERANCE = default_tolerance("share")
@@ -236,6 +231,21 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     whatever the gate is: an error is not a score, and `off` turns off verdicts only.
     """
     return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """P-values after Holm's step-down correction (1979), in the order given.
+
+    Reject where one is at most alpha. The i-th smallest of m (from 0) is multiplied by m - i, at most 1, and never below a smaller
+    one's. The chance of any false rejection stays at most alpha, whatever the dependence.
+    """
+    m = len(p_values)
+    adjusted = [0.0] * m
+    running = 0.0
+    for rank, index in enumerate(sorted(range(m), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (m - rank) * p_values[index]))
+        adjusted[index] = running
+    return tuple(adjusted)
 
 
 def _adjusted(

@@ -15,13 +15,13 @@ from statistics import median
 import numpy as np
 
 from ckptbench.gate.mde import (
+    Rule,
     clustered_shares_mde,
     graded_mde,
     paired_shares_mde,
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import sign_flip_test
-from ckptbench.gate.power import Rule
 from ckptbench.gate.trials_test import trials_test
 from ckptbench.gate.unpaired_test import suissa_shuster_test
 
