@@ -84,7 +84,7 @@ def label_permutation_test(
     kinds, counts = np.unique(problems, axis=1, return_counts=True)
     labels: list[_Labels] = []
     for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-        differences, probabilities = _differences(*kind, k)
+        differences, probabilities = _differences(*kind, k=k)
         seen -= count * float(differences[0])
         if len(differences) > 1:
             labels.append((differences - differences[0], probabilities, count))
@@ -100,7 +100,7 @@ def label_permutation_test(
 
 
 def _differences(
-    passed: int, now_trials: int, then_trials: int, k: int
+    passed: int, now_trials: int, then_trials: int, *, k: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What the difference of a problem can be, of whose trials `passed` passed, with its odds."""
     from scipy import special  # type: ignore[import-untyped]

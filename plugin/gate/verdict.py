@@ -236,8 +236,9 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """P-values after Holm's step-down correction (1979), in the order given.
 
-    Reject where one is at most alpha. The i-th smallest of m (from 0) is multiplied by m - i, at most 1, and never below a smaller
-    one's. The chance of any false rejection stays at most alpha, whatever the dependence.
+    Reject where one is at most alpha: the chance of any false rejection stays at most alpha,
+    whatever the dependence. The i-th smallest of m (from 0) is multiplied by m - i, at most 1, and
+    never below a smaller one's.
     """
     m = len(p_values)
     adjusted = [0.0] * m
