@@ -80,15 +80,11 @@ def evaluate(
 ) -> tuple[Evaluation, ...]:
     """Compare the benchmarks of every checkpoint of a session with a baseline."""
     matched = [Matched(len(each), *match_baseline(each, baseline)) for each in checkpoints]
-    return evaluate_matched(matched, rules=rules, scope=scope, seed=seed)
+    return evaluate_matched(matched, rules or Rules(), scope or Scope(), seed)
 
 
 def evaluate_matched(
-    checkpoints: Sequence[Matched],
-    *,
-    rules: Rules | None = None,
-    scope: Scope | None = None,
-    seed: int = 0,
+    checkpoints: Sequence[Matched], rules: Rules, scope: Scope, seed: int = 0
 ) -> tuple[Evaluation, ...]:
     """The verdicts on every checkpoint of a session.
 
@@ -98,7 +94,6 @@ def evaluate_matched(
     Args:
         seed: of simulated p values; a p of 0/1 outcomes is exact and does not depend on it.
     """
-    rules, scope = rules or Rules(), scope or Scope()
     family = sum(
         scope.gates(pair.bench, score)
         for matched in checkpoints

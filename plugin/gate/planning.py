@@ -253,14 +253,12 @@ def samples_needed(
         Samples, or None where no number of them finds it: a drop within the tolerance, or one
         larger than the baseline's share.
     """
-    if not rule.tolerance < drop <= (1.0 if baseline is None else baseline):
-        return None
     lost, won = lost_and_won(drop, flips, baseline)
 
     def found(n: int) -> float:
         return power_of_losses(n / design_effect, lost, won, rule)
 
-    return _fewest(found, rule.power)
+    return _fewest(found, drop, rule, 1.0 if baseline is None else baseline)
 
 
 def clusters_needed(
@@ -278,18 +276,18 @@ def clusters_needed(
     Returns:
         Problems, or None as in `samples_needed`.
     """
-    if not rule.tolerance < drop <= baseline:
-        return None
 
     def found(n: int) -> float:
         return loss_power(drop, n, variance, unit, baseline, rule)
 
-    return _fewest(found, rule.power)
+    return _fewest(found, drop, rule, baseline)
 
 
-def _fewest(found: Callable[[int], float], power: float) -> int | None:
+def _fewest(found: Callable[[int], float], drop: float, rule: Rule, largest: float) -> int | None:
     """The fewest n with the power, by doubling and bisection; None above 2^27."""
-    high = 1
+    if not rule.tolerance < drop <= largest:
+        return None
+    high, power = 1, rule.power
     while found(high) < power:
         high *= 2
         if high > _MOST_SAMPLES:

@@ -140,9 +140,9 @@ class Verdict:
     gated: bool = True
 
 
-def verdict_p(verdict: Verdict) -> str:
+def verdict_p(verdict: Verdict | None) -> str:
     """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
-    if verdict.p_adjusted is None:
+    if verdict is None or verdict.p_adjusted is None:
         return ""
     direction = "better" if verdict.word == "improved" else "worse"
     return probability(verdict.p_adjusted).replace("p", f"p {direction}, Holm", 1)

@@ -9,7 +9,6 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from .._util.jsonio import is_number, parse_object, reading
-from ..gate.measurement import BenchmarkMeasurement
 from ..scores.intervals import (
     BOUNDED_METHOD,
     Interval,
@@ -107,25 +106,3 @@ def run_of(spec: str) -> str:
         return ""
     parts = [part for part in re.split(r"[/\\]+", spec) if part not in ("", ".", "..")]
     return parts[-2] if len(parts) > 1 else ""
-
-
-def real_and_lambada(
-    values: Mapping[str, float | None], n: int | None, lambada_n: int | None
-) -> tuple[BenchmarkMeasurement, ...]:
-    """The benchmarks Real@K and LAMBADA, those with a value, of a source with their scores only.
-
-    Args:
-        values: fractions by metric: `real@1`, `real@5`, `lambada@1`.
-        n: samples of Real@K.
-        lambada_n: samples of LAMBADA@1.
-    """
-    counts = {"real": n, "lambada": lambada_n}
-    scores = {
-        name: tuple(reported_score(m, v, n=n) for m, v in values.items() if m.startswith(name))
-        for name, n in counts.items()
-    }
-    return tuple(
-        BenchmarkMeasurement(name, "", True, found)
-        for name, found in scores.items()
-        if any(score.value is not None for score in found)
-    )

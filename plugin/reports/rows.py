@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import Comparison, Verdict, verdict_p
+from ..gate.verdict import Comparison, Verdict
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
 from . import phrases
@@ -113,11 +113,6 @@ class MetricRow:
         return f"{p} (better)" if verdict.word == "improved" else p
 
     @property
-    def p_sentence(self) -> str:
-        """`p worse, Holm = 0.0312`; empty without one."""
-        return verdict_p(self.verdict) if self.verdict else ""
-
-    @property
     def word(self) -> str:
         """The verdict's word."""
         return self.verdict.word if self.verdict else ""
@@ -126,11 +121,6 @@ class MetricRow:
     def verdict_label(self) -> str:
         """The verdict, marked where it is not gated."""
         return self.word if self.gated else f"{self.word} (not gated)"
-
-    @property
-    def detail(self) -> str:
-        """The verdict's sentence."""
-        return self.verdict.detail if self.verdict else ""
 
     @property
     def remark(self) -> str:
@@ -192,8 +182,9 @@ def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
     """
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.detail and row.gated and row.word not in ("unchanged", "improved", "identical"):
-            metrics.setdefault((row.word, row.detail), []).append(row.metric)
+        detail = row.verdict.detail if row.verdict else ""
+        if detail and row.gated and row.word not in ("unchanged", "improved", "identical"):
+            metrics.setdefault((row.word, detail), []).append(row.metric)
     return [
         (word, f"{', '.join(names)} {word}: {detail}") for (word, detail), names in metrics.items()
     ]

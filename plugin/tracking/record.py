@@ -172,7 +172,7 @@ def _params(summary: Summary, checkpoint: CheckpointResult) -> dict[str, str]:
 
 
 def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: int) -> None:
-    for key, value in ((name, score.value), (standard_error_name(name), score.standard_error)):
+    for key, value in ((name, score.value), (f"{name}_se", score.standard_error)):
         if score.value is not None and value is not None:
             points[key, step] = value
 
@@ -203,11 +203,6 @@ def legal_name(name: str) -> str:
 def metric_name(metric: str, protocol: str = "") -> str:
     """`real_at_1`, or `real/single-mask/real_at_1` with a protocol that is not the first."""
     return legal_name(f"{protocol}/{metric}" if protocol else metric)
-
-
-def standard_error_name(metric: str) -> str:
-    """The metric that holds another one's standard error."""
-    return f"{metric}_se"
 
 
 def cut(text: str, most: int) -> str:

@@ -1,25 +1,99 @@
-"""A table of checkpoints: CSV with columns run, checkpoint, epoch, real1, real5, lambada, n."""
+"""Sources with few numbers of each checkpoint, Real@K and LAMBADA@1: `*_eval_results.json`, and a
+CSV with the columns run, checkpoint, epoch, real1, real5, lambada, n."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from .._util.errors import CkptbenchError, nearest
-from .._util.jsonio import reading
-from .._util.names import epoch_in, step_in
+from .._util.jsonio import is_count, is_number, reading
+from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
-from ..gate.measurement import Measurement
+from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import real_and_lambada
+from .reported import fraction, read_object, reported_score, run_of
 from .result import Result
 
+ENDING = "_eval_results.json"
+_SCORES = {"real1": "real@1", "real5": "real@5", "lambada_top1": "lambada@1"}
+_NEEDED = ("coref_samples", *_SCORES, "score")
+_KNOWN = (*_NEEDED, "checkpoint", "run", "step", "epoch", "seq_len", "lambada_samples")
 _SHARES = {"real1": "real@1", "real5": "real@5", "lambada": "lambada@1"}
 _ABOUT = ("run", "seq_len", "checkpoint", "step", "epoch")
 COLUMNS = (*_ABOUT, *_SHARES, "n", "lambada_n", "printed_composite")
 _REMEDY = f"Columns are {', '.join(COLUMNS)}."
+
+
+def read_eval_results(paths: Sequence[Path]) -> Result:
+    """Read the files of one folder, the checkpoints in natural order.
+
+    `coref_samples` is the n of Real@K. That of LAMBADA@1 is only in `lambada_samples`; without it
+    differences are not tested. Other scalars of a file become facts of its checkpoint.
+
+    Raises:
+        CkptbenchError: a missing key is there mistyped, or a score is no fraction.
+    """
+    read = sorted((_of_file(path) for path in paths), key=lambda m: natural_key(m.name))
+    notes = []
+    parts = [bench for measurement in read for bench in measurement.benchmarks]
+    if any(b.benchmark == "lambada" and not b.scores[0].n for b in parts):
+        notes.append("lambada@1 is reported without its n: its differences are not tested")
+    location = paths[0] if len(paths) == 1 else paths[0].parent
+    return Result(location, "eval-results", tuple(read), notes=tuple(notes))
+
+
+def _of_file(path: Path) -> Measurement:
+    content = read_object(path)
+    _check_keys(content, path)
+    where = str(path)
+    values = {metric: fraction(content, key, where) for key, metric in _SCORES.items()}
+    n, lambada_n = (_count_of(content, key, where) for key in ("coref_samples", "lambada_samples"))
+    spec = str(content.get("checkpoint") or path.name.removesuffix(ENDING))
+    name = spec.rstrip("/").rpartition("/")[2] or spec
+    facts = {
+        key: value
+        for key, value in content.items()
+        if key not in _KNOWN and isinstance(value, str | int | float | bool)
+    }
+    step, epoch = content.get("step"), content.get("epoch")
+    known = Measurement(
+        name=name,
+        run=str(content.get("run") or run_of(spec) or path.resolve().parent.name),
+        step=step if isinstance(step, int) else None,
+        epoch=float(epoch) if is_number(epoch) else None,
+        seq_len=_count_of(content, "seq_len", where),
+        source=where,
+        spec=spec,
+        facts=facts,
+        printed_composite=fraction(content, "score", where),
+    )
+    measurement = _with_scores(known, values, n, lambada_n)
+    if measurement is None:
+        raise CkptbenchError("holds no score", where=where)
+    return measurement
+
+
+def _check_keys(content: Mapping[str, Any], path: Path) -> None:
+    missing = [key for key in _NEEDED if key not in content]
+    for key in content:
+        if key not in _KNOWN and (hint := nearest(key, missing)):
+            raise CkptbenchError(
+                f"unknown key {key!r}{hint}",
+                where=str(path),
+                remedy=f"Known are {', '.join(_KNOWN)}.",
+            )
+
+
+def _count_of(content: Mapping[str, Any], key: str, where: str) -> int | None:
+    value = content.get(key)
+    if value is not None and not is_count(value):
+        raise CkptbenchError(f"{key!r} is {value!r}, not a whole number from 1", where=where)
+    return value
 
 
 def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
@@ -41,7 +115,7 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
         raise CkptbenchError("holds no checkpoint", where=str(path), remedy=_REMEDY)
     scale, notes = _scale(rows, path)
     used: set[str] = set()
-    read = [_measurement(row, number, path, scale, given, used) for number, row in rows]
+    read = [_of_row(row, number, path, scale, given, used) for number, row in rows]
     if unused := sorted(given.keys() - used):
         keys = sorted({m.run for m in read} | {str(m.seq_len) for m in read if m.seq_len})
         raise CkptbenchError(
@@ -112,7 +186,7 @@ def _scale(rows: list[tuple[int, dict[str, str]]], path: Path) -> tuple[float, l
     return 100.0, [f"{path.name}: scores are read as percentages"]
 
 
-def _measurement(
+def _of_row(
     row: Mapping[str, str],
     number: int,
     path: Path,
@@ -135,22 +209,19 @@ def _measurement(
             if not 0 <= shares[column] <= 1:
                 raise CkptbenchError(f"{column!r} is {row[column]}, not a share", where=where)
     values = {_SHARES[column]: share for column, share in shares.items() if column in _SHARES}
-    benchmarks = real_and_lambada(values, n, lambada_n)
-    if not benchmarks:
-        raise CkptbenchError(f"{name} has no score", where=where)
-    step = _count_in(row, "step", number, path)
-    epoch = _number_in(row, "epoch", number, path)
-    measurement = Measurement(
+    known = Measurement(
         name=name,
         run=run,
-        step=step if step is not None else step_in(name),
-        epoch=epoch if epoch is not None else epoch_in(name),
+        step=_count_in(row, "step", number, path),
+        epoch=_number_in(row, "epoch", number, path),
         seq_len=seq_len,
-        benchmarks=benchmarks,
         source=where,
         printed_composite=shares.get("printed_composite"),
     )
-    return with_composite(measurement, DEFAULT_WEIGHTS)
+    measurement = _with_scores(known, values, n, lambada_n)
+    if measurement is None:
+        raise CkptbenchError(f"{name} has no score", where=where)
+    return measurement
 
 
 def _given(keys: tuple[str, ...], given: Mapping[str, int], used: set[str]) -> int | None:
@@ -183,3 +254,30 @@ def _count_in(row: Mapping[str, str], column: str, number: int, path: Path) -> i
             f"{column!r} is {row[column]!r}, not a whole number", where=f"{path}:{number}"
         )
     return int(value)
+
+
+def _with_scores(
+    known: Measurement, values: Mapping[str, float | None], n: int | None, lambada_n: int | None
+) -> Measurement | None:
+    """A checkpoint with its scores, and with its name's step and epoch where none is reported.
+
+    Args:
+        values: fractions by metric: `real@1`, `real@5`, `lambada@1`.
+        n: samples of Real@K.
+        lambada_n: samples of LAMBADA@1.
+
+    Returns:
+        None where there is no value.
+    """
+    benchmarks = []
+    for name, samples in (("real", n), ("lambada", lambada_n)):
+        found = [(metric, value) for metric, value in values.items() if metric.startswith(name)]
+        if any(value is not None for _, value in found):
+            scores = tuple(reported_score(metric, value, n=samples) for metric, value in found)
+            benchmarks.append(BenchmarkMeasurement(name, "", True, scores))
+    if not benchmarks:
+        return None
+    step = step_in(known.name) if known.step is None else known.step
+    epoch = epoch_in(known.name) if known.epoch is None else known.epoch
+    made = replace(known, step=step, epoch=epoch, benchmarks=tuple(benchmarks))
+    return with_composite(made, DEFAULT_WEIGHTS)
