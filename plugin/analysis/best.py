@@ -1,17 +1,44 @@
-"""The best checkpoint by a metric, and those that are statistically tied with it."""
+"""The best checkpoint of a run by a metric: which others are statistically tied with it, whether
+the score fell since, whether that is overfitting, and whether training can stop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._util.text import count
+from .._util.text import count, probability
 from ..gate.measurement import Measurement
-from ..gate.units import value
+from ..gate.units import points, size, value
 from ..gate.verdict import holm
-from .compare import Settings, best_by, compare, gain, significantly_different, value_of
-from .conclusions import Best, Rival
+from .compare import (
+    Settings,
+    answer,
+    best_by,
+    compare,
+    corrected,
+    could_find,
+    gain,
+    significantly_different,
+    value_of,
+)
+from .conclusions import Answer, Best, PeakAndLast, Rival, Stopping
 from .eligibility import training_position
-from .wording import figures, named, samples, superlative
+from .wording import (
+    difference,
+    evidence,
+    figures,
+    named,
+    samples,
+    sensitivity,
+    superlative,
+    worsened,
+)
+
+# The fact with the training loss at a checkpoint's step.
+TRAINING_LOSS = "train_loss"
+# The training loss has fallen when it fell by at least this share of its value at the peak.
+_FALL = 0.01
+# Checkpoints without a gain before training can stop.
+PATIENCE = 3
 
 
 def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings) -> Best:
@@ -104,3 +131,125 @@ def _support(
     n = samples(metric, rivals[shown].comparison, best, others[shown])
     at = f" at {n}" if n else ""
     return f", statistically tied with {which}{at}; {beside}{rest}"
+
+
+def peak_and_last(
+    metric: str, checkpoints: Sequence[Measurement], settings: Settings
+) -> PeakAndLast:
+    """Test whether the last checkpoint is worse than the best one.
+
+    The peak is the best of k values, so without any true change it lies above the last by chance,
+    and an uncorrected test finds a fall far too often. Selecting it amounts to k - 1 comparisons,
+    each earlier checkpoint with the last, of which the largest is kept. So its two-sided p is
+    multiplied by k - 1 (Bonferroni's correction): the probability of finding a fall in a run that
+    has not changed is at most alpha, whatever the dependence between checkpoints.
+
+    `yes` needs that corrected p to be at most alpha and the 95% interval of the fall, which is
+    that of a single comparison, to exclude zero. `no` needs a comparison that could have found a
+    fall (`could_find`) and a fall within the tolerance; without that it is `cannot tell`.
+
+    Args:
+        checkpoints: the earliest first, two or more, each with a value of the metric.
+    """
+    last, peak = checkpoints[-1], best_by(metric, checkpoints)
+    choices = len(checkpoints) - 1
+    best = superlative(metric, checkpoints)
+    if gain(metric, last, peak) >= 0:
+        detail = f"{metric} is {best} at the last checkpoint, {named(last)}"
+        if last is not peak:
+            detail += f", as at {named(peak)}"
+        return PeakAndLast(metric, peak.name, last.name, None, "no", detail, "no")
+    fall = compare(metric, last, peak, settings, choices=choices)
+    p = corrected(fall, choices)
+    fell = answer(fall, p, settings)
+    where = f"its {best}, {named(peak)}"
+    if fall is None:
+        detail = f"{metric} at the last, {named(last)}, is not compared with {where}: "
+        detail += "they have no sample in common"
+        return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", detail)
+    seen = sensitivity(metric, fall, last, peak)
+    if fell == "yes":
+        overfitting, reason = _overfitting(peak, last)
+        detail = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
+        detail += f" ({evidence(fall, p)}){reason}"
+        return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfitting, p)
+    if fall.p_value is None:
+        detail = (
+            f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
+        )
+        detail += "not tested, no standard error"
+    elif fell == "no":
+        detail = f"{metric} has not worsened since {where}: "
+        detail += f"{difference(fall)} at the last, {named(last)}{seen}"
+    else:
+        detail = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
+        detail += f"{figures(fall, p)}{seen}"
+    overfits: Answer = "no" if fell == "no" else "cannot tell"
+    return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfits, p)
+
+
+def _training_loss(measurement: Measurement) -> float | None:
+    """The training loss that the source reports at a checkpoint's step."""
+    value = measurement.facts.get(TRAINING_LOSS)
+    return float(value) if isinstance(value, int | float) and type(value) is not bool else None
+
+
+def _overfitting(peak: Measurement, last: Measurement) -> tuple[Answer, str]:
+    """For a score that fell: whether the training loss kept falling, and a clause on it."""
+    then, now = _training_loss(peak), _training_loss(last)
+    if then is None or now is None:
+        return "cannot tell", ""
+    route = f"{then:.4g} to {now:.4g}"
+    if now < then * (1 - _FALL):
+        return "yes", f"; overfitting: the training loss kept falling, {route}"
+    return "no", f"; not overfitting: the training loss did not keep falling, {route}"
+
+
+def stopping(
+    metric: str, checkpoints: Sequence[Measurement], peak: PeakAndLast, settings: Settings
+) -> Stopping:
+    """Decide whether training can stop, by one metric. The first rule that applies:
+
+    1. `yes`: the run has got worse since its peak, see `peak_and_last`.
+    2. `no`: the best of the last three checkpoints is better than the best before them. One-sided
+       mid-p, times three: it was chosen among three.
+    3. `yes`: it is not, and the comparison could have found a gain (`could_find`).
+    4. `cannot tell`: it could not have found one, or there are no three checkpoints after
+       the first.
+
+    The checkpoint to keep is the best one by the metric, whatever the rule says.
+
+    Args:
+        checkpoints: as in `peak_and_last`, whose result is `peak`.
+    """
+    best = best_by(metric, checkpoints)
+    so_far = f"recommended so far: {named(best)}, {superlative(metric, checkpoints)} {metric}"
+    if peak.fell == "yes":
+        return Stopping(metric, "yes", best.name, f"stop and keep {named(best)}: {peak.detail}")
+    if len(checkpoints) <= PATIENCE:
+        detail = f"{so_far}; whether to stop is open: {len(checkpoints)} checkpoints are too few "
+        detail += f"to see {PATIENCE} without a gain"
+        return Stopping(metric, "cannot tell", best.name, detail)
+    before = best_by(metric, checkpoints[:-PATIENCE])
+    recent = best_by(metric, checkpoints[-PATIENCE:])
+    # The earlier minus the recent, so that the one-sided p asks whether it gained.
+    found = compare(metric, before, recent, settings, choices=PATIENCE, sides=1)
+    span = f"the last {PATIENCE} checkpoints"
+    if found is None or found.p_worse is None:
+        detail = f"{so_far}; whether to stop is open: a gain of {span} cannot be tested"
+        return Stopping(metric, "cannot tell", best.name, detail)
+    p = min(1.0, found.p_worse * PATIENCE)
+    against = f"the best before them, {named(before)} ({probability(p)} corrected)"
+    if p <= settings.alpha:
+        by = size(found.difference, found.unit)
+        detail = f"continue training: {metric} improved by {by} in {span} over {against}; {so_far}"
+        return Stopping(metric, "no", best.name, detail)
+    change = points(-found.difference, found.unit)
+    facts = f"{span} change {metric} by {change} against {against}"
+    facts += sensitivity(metric, found, before, recent)
+    tolerance = settings.tolerance_of(metric, found.unit, found.baseline)
+    if could_find(found, settings) and -found.improvement <= tolerance:
+        detail = f"stop and keep {named(best)}: {facts}"
+        return Stopping(metric, "yes", best.name, detail)
+    detail = f"{so_far}; whether to stop is open: {facts}"
+    return Stopping(metric, "cannot tell", best.name, detail)

@@ -9,8 +9,8 @@ from math import sqrt
 from .._util.errors import CkptbenchError
 from .._util.text import listed
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
-from ..gate.evaluate import Matched, evaluate_matched
-from ..gate.matching import Pair, match
+from ..gate.evaluate import evaluate_matched
+from ..gate.matching import Matched, Pair, match
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.scope import Scope
 from ..gate.verdict import Candidate, Rules, Verdict, decide

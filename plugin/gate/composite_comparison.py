@@ -73,7 +73,6 @@ def _common_columns(
         np.column_stack([each.then for each in pairs]),
         np.array([weights[name] for name in names]),
         pairs[0].groups,
-        ["share" for _ in names],
     )
 
 

@@ -11,7 +11,7 @@ from .baseline import Baseline, BaselineBenchmark
 from .comparison import compare_score
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
-from .matching import Pair, match_baseline
+from .matching import Matched, Pair, match_baseline
 from .mde import Rule
 from .measurement import BenchmarkMeasurement
 from .scope import Scope
@@ -55,21 +55,6 @@ class _Pending:
         self.left_out.setdefault(", ".join(by), []).append(metric)
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """One checkpoint, matched with its baseline.
-
-    Attributes:
-        benchmarks: how many get a list of verdicts each; pairs are indexed from 0 up to it.
-        pairs: what is compared.
-        lacking: gated benchmarks of the baseline that the run does not have.
-    """
-
-    benchmarks: int
-    pairs: tuple[Pair, ...]
-    lacking: tuple[BaselineBenchmark, ...]
-
-
 def evaluate(
     checkpoints: Sequence[Sequence[BenchmarkMeasurement]],
     baseline: Baseline,
@@ -79,7 +64,7 @@ def evaluate(
     seed: int = 0,
 ) -> tuple[Evaluation, ...]:
     """Compare the benchmarks of every checkpoint of a session with a baseline."""
-    matched = [Matched(len(each), *match_baseline(each, baseline)) for each in checkpoints]
+    matched = [match_baseline(each, baseline) for each in checkpoints]
     return evaluate_matched(matched, rules or Rules(), scope or Scope(), seed)
 
 
@@ -138,7 +123,7 @@ def evaluate_composite(
         return None
     parts = [
         (pair.bench, pair.reference)
-        for pair in match_baseline(measured, baseline)[0]
+        for pair in match_baseline(measured, baseline).pairs
         if pair.bench.primary and not _mismatches(pair, scope)[0]
     ]
     tolerance = scope.tolerance.get(score.metric, scope.tolerance.get("*", default_tolerance("")))

@@ -115,7 +115,7 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
         raise CkptbenchError("holds no checkpoint", where=str(path), remedy=_REMEDY)
     scale, notes = _scale(rows, path)
     used: set[str] = set()
-    read = [_of_row(row, number, path, scale, given, used) for number, row in rows]
+    read = [_of_row(row, where, scale, given, used) for where, row in rows]
     if unused := sorted(given.keys() - used):
         keys = sorted({m.run for m in read} | {str(m.seq_len) for m in read if m.seq_len})
         raise CkptbenchError(
@@ -132,8 +132,8 @@ def read_table(path: Path, n: Mapping[str, int] | None = None) -> Result:
     return Result(path, "table", tuple(read), notes=tuple(notes))
 
 
-def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Lines by number, their cells by column."""
+def _table_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """`FILE:LINE` of each line, and its cells by column."""
     try:
         with reading(path), path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
@@ -148,7 +148,7 @@ def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                         where=f"{path}:{reader.line_num}",
                     )
                 row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
-                yield reader.line_num, row
+                yield f"{path}:{reader.line_num}", row
     except csv.Error as error:
         raise CkptbenchError(f"cannot be read: {error}", where=str(path)) from error
 
@@ -167,10 +167,10 @@ def _check_header(header: list[str], path: Path) -> None:
         raise CkptbenchError("has no column of scores", where=str(path), remedy=_REMEDY)
 
 
-def _scale(rows: list[tuple[int, dict[str, str]]], path: Path) -> tuple[float, list[str]]:
+def _scale(rows: list[tuple[str, dict[str, str]]], path: Path) -> tuple[float, list[str]]:
     """What scores are divided by, and a note when that is not 1."""
     names = (*_SHARES, "printed_composite")
-    cells = [(name, _number_in(row, name, number, path)) for number, row in rows for name in names]
+    cells = [(name, _number_in(row, name, where)) for where, row in rows for name in names]
     columns = {name: [v for part, v in cells if part == name and v is not None] for name in names}
     percentages = [name for name, values in columns.items() if any(v > 1 for v in values)]
     if not percentages:
@@ -188,22 +188,20 @@ def _scale(rows: list[tuple[int, dict[str, str]]], path: Path) -> tuple[float, l
 
 def _of_row(
     row: Mapping[str, str],
-    number: int,
-    path: Path,
+    where: str,
     scale: float,
     given: Mapping[str, int],
     used: set[str],
 ) -> Measurement:
-    where = f"{path}:{number}"
     run, name = row.get("run", ""), row["checkpoint"]
     if not name:
         raise CkptbenchError("the checkpoint has no name", where=where)
-    seq_len = _count_in(row, "seq_len", number, path)
-    n = _count_in(row, "n", number, path) or _given((run, str(seq_len), "*"), given, used)
-    lambada_n = _count_in(row, "lambada_n", number, path) or _given(("lambada",), given, used)
+    seq_len = _count_in(row, "seq_len", where)
+    n = _count_in(row, "n", where) or _given((run, str(seq_len), "*"), given, used)
+    lambada_n = _count_in(row, "lambada_n", where) or _given(("lambada",), given, used)
     shares: dict[str, float] = {}
     for column in (*_SHARES, "printed_composite"):
-        value = _number_in(row, column, number, path)
+        value = _number_in(row, column, where)
         if value is not None:
             shares[column] = value / scale
             if not 0 <= shares[column] <= 1:
@@ -212,8 +210,8 @@ def _of_row(
     known = Measurement(
         name=name,
         run=run,
-        step=_count_in(row, "step", number, path),
-        epoch=_number_in(row, "epoch", number, path),
+        step=_count_in(row, "step", where),
+        epoch=_number_in(row, "epoch", where),
         seq_len=seq_len,
         source=where,
         printed_composite=shares.get("printed_composite"),
@@ -232,7 +230,7 @@ def _given(keys: tuple[str, ...], given: Mapping[str, int], used: set[str]) -> i
     return None
 
 
-def _number_in(row: Mapping[str, str], column: str, number: int, path: Path) -> float | None:
+def _number_in(row: Mapping[str, str], column: str, where: str) -> float | None:
     text = row.get(column, "")
     if not text:
         return None
@@ -241,18 +239,16 @@ def _number_in(row: Mapping[str, str], column: str, number: int, path: Path) -> 
     except ValueError:
         value = float("nan")
     if not isfinite(value) or value < 0:
-        raise CkptbenchError(f"{column!r} is {text!r}, not a number", where=f"{path}:{number}")
+        raise CkptbenchError(f"{column!r} is {text!r}, not a number", where=where)
     return value
 
 
-def _count_in(row: Mapping[str, str], column: str, number: int, path: Path) -> int | None:
-    value = _number_in(row, column, number, path)
+def _count_in(row: Mapping[str, str], column: str, where: str) -> int | None:
+    value = _number_in(row, column, where)
     if value is None:
         return None
     if value != int(value) or (value < 1 and column != "step"):
-        raise CkptbenchError(
-            f"{column!r} is {row[column]!r}, not a whole number", where=f"{path}:{number}"
-        )
+        raise CkptbenchError(f"{column!r} is {row[column]!r}, not a whole number", where=where)
     return int(value)
 
 
