@@ -30,38 +30,24 @@ class Target(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class FlipsRow:
-    """What 0/1 outcomes need at one share of flips.
+class PlanRow:
+    """What a metric needs at one share of flips or, for pass@k, with one number of trials.
 
     Attributes:
-        flips: share of samples that flip when nothing has changed.
-        source: where that is from; empty where it is assumed.
-        needed: samples; None where no number of them finds the drop.
-        mde: minimum detectable effect with the samples there are, as a share; None where no drop
-            is found, or without a baseline.
+        assumed: share of samples that flip when nothing has changed, or trials of each problem on
+            either side.
+        needed: samples or problems; None where no number of them finds the drop.
+        mde: minimum detectable effect with the samples or problems there are, as a share; None
+            where no drop is found, or without a baseline.
+        source: where a share of flips is from; empty where it is assumed.
+        standard_error: of pass@k over the problems there are, as a share; None without one.
     """
 
-    flips: float
-    source: str
+    assumed: float
     needed: int | None
     mde: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TrialsRow:
-    """What pass@k needs with one number of trials a problem, on either side.
-
-    Attributes:
-        trials: of each problem.
-        standard_error: of the score over the problems there are, as a share; None without one.
-        needed: problems; None where no number of them finds the drop.
-        mde: minimum detectable effect over the problems there are, as a share, or None.
-    """
-
-    trials: int
-    standard_error: float | None
-    needed: int | None
-    mde: float | None
+    source: str = ""
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +78,7 @@ def design_effect(value: float, n: int, standard_error: float | None) -> float:
 
 def by_flips(
     target: Target, flips: Iterable[tuple[float, str]], known: Shares | None = None
-) -> tuple[FlipsRow, ...]:
+) -> tuple[PlanRow, ...]:
     """A row for each share of flips.
 
     Args:
@@ -101,9 +87,8 @@ def by_flips(
     """
     effect = known.design_effect if known else 1.0
     return tuple(
-        FlipsRow(
+        PlanRow(
             share,
-            source,
             samples_needed(
                 target.drop,
                 target,
@@ -112,6 +97,7 @@ def by_flips(
                 design_effect=effect,
             ),
             paired_shares_mde(known.n / effect, share, known.value, target) if known else None,
+            source,
         )
         for share, source in flips
     )
@@ -200,7 +186,7 @@ def changed_beside_the_draw(
     return max(0.0, seen - draw)
 
 
-def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
+def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[PlanRow, ...]:
     """A row for each number of trials; both sides of the comparison have as many."""
     values = known.values
     n, total = len(values), sum(values)
@@ -219,11 +205,11 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             of_problems = noise.share_of_problems * noise.se_now**2
             error = sqrt(of_problems + draw / n)
         rows.append(
-            TrialsRow(
+            PlanRow(
                 number,
-                error,
                 clusters_needed(target.drop, target, variance=variance, unit=unit, baseline=value),
                 loss_mde(n, variance, unit, value, target),
+                standard_error=error,
             )
         )
     return tuple(rows)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scores.reducers import estimate_pass_at_k
-from .lattice import AFFORDABLE, Summand, common_unit, distribution_of_sum
-from .permutation_test import DRAWS, NO_DIFFERENCE, PValues, from_distribution, sign_flip_test
+from .lattice import Summand, common_unit
+from .permutation_test import DRAWS, NO_DIFFERENCE, PValues, exact_p_values, sign_flip_test
 
 Counts = NDArray[np.int64]
 Trials = tuple[Counts, Counts]
@@ -93,9 +93,9 @@ def label_permutation_test(
     unit = common_unit(np.concatenate([steps for steps, _, _ in labels]))
     if unit is not None:
         summands = [Summand(np.rint(s / unit).astype(np.int64), p, n) for s, p, n in labels]
-        distribution = distribution_of_sum(summands, affordable=AFFORDABLE)
-        if distribution is not None:
-            return from_distribution(distribution, round(seen / unit))
+        exact = exact_p_values(summands, round(seen / unit))
+        if exact is not None:
+            return exact
     return _drawn(labels, seen, draws, np.random.default_rng(seed))
 
 

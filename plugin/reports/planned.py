@@ -9,8 +9,8 @@ from math import isfinite
 from .._util.text import aligned
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.planning import (
-    FlipsRow,
     Passes,
+    PlanRow,
     Shares,
     Target,
     by_flips,
@@ -56,7 +56,7 @@ class Planned:
 
     title: str
     lines: tuple[str, ...]
-    flips: tuple[FlipsRow, ...] = ()
+    flips: tuple[PlanRow, ...] = ()
     baseline: Shares | None = None
 
 
@@ -113,7 +113,7 @@ def _of_flips(
     header = ["flips", "samples needed"] + ([f"MDE at n = {baseline.n:,}"] if baseline else [])
     cells = [
         [
-            f"{100 * row.flips:.3g}%" + (f" ({row.source})" if row.source else ""),
+            f"{100 * row.assumed:.3g}%" + (f" ({row.source})" if row.source else ""),
             _count(row.needed),
             *([_effect(row.mde)] if baseline else []),
         ]
@@ -145,7 +145,7 @@ def _of_trials(
         return _not_planned(title, why)
     header = ["trials", "standard error", "problems needed", f"MDE at n = {n:,}"]
     cells = [
-        [f"{row.trials:,}", _effect(row.standard_error), _count(row.needed), _effect(row.mde)]
+        [f"{row.assumed:,}", _effect(row.standard_error), _count(row.needed), _effect(row.mde)]
         for row in rows
     ]
     lines = [*aligned([header, *cells], left=0), footnote]

@@ -25,6 +25,11 @@ COMPARISON: Columns = {
 VERDICT: Columns = {"verdict": "verdict_label"}
 
 
+def _text(show: Callable[[Score], str]) -> property:
+    """A property of a row: its score as text."""
+    return property(lambda row: show(row.score))
+
+
 def _figure(show: Callable[[Comparison], str]) -> property:
     """A property of a row that is empty where nothing was compared."""
     return property(lambda row: show(row.comparison) if row.comparison else "")
@@ -68,21 +73,10 @@ class MetricRow:
         """The metric, with an arrow where less is better."""
         return f"{self.metric} {units.LESS_IS_BETTER}" if self.less_is_better else self.metric
 
-    @property
-    def value(self) -> str:
-        """`67.78%`, or `-` where `remark` says why."""
-        return units.value(self.score.value, self.score.unit)
-
-    @property
-    def n(self) -> str:
-        """Samples behind the score."""
-        return words.count(self.score.n)
-
-    @property
-    def interval(self) -> str:
-        """The score's 95% interval."""
-        return units.value_interval(self.score.interval, self.score.unit)
-
+    # `67.78%`, or `-` where `remark` says why; the samples behind it; its 95% interval.
+    value = _text(lambda score: units.value(score.value, score.unit))
+    n = _text(lambda score: words.count(score.n))
+    interval = _text(lambda score: units.value_interval(score.interval, score.unit))
     # The baseline's value over the compared samples; the signed difference and its 95% interval.
     baseline = _figure(lambda known: units.value(known.baseline, known.unit))
     difference = _figure(lambda known: units.points(known.difference, known.unit))

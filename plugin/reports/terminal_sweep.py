@@ -138,14 +138,10 @@ def _mismatches(conclusions: Conclusions) -> Iterator[str]:
         return
     disagree = "disagrees" if len(wrong) == 1 else "disagree"
     yield f"{words.counted(len(wrong), 'reported composite')} {disagree} with their parts:"
-    rows = [("run", "checkpoint", "reported", "from its parts", "diff")]
+    rows: list[tuple[str, ...]] = [("run", "checkpoint", "reported", "from its parts", "diff")]
     for each in wrong:
-        shown = (
-            f"{each.printed:.4f}",
-            f"{each.computed:.4f}",
-            f"{each.printed - each.computed:+.4f}",
-        )
-        rows.append((each.run, each.name, *shown))
+        values = (f"{value:.4f}" for value in (each.printed, each.computed))
+        rows.append((each.run, each.name, *values, f"{each.printed - each.computed:+.4f}"))
     yield from words.aligned(rows, left=2)
     yield ""
 

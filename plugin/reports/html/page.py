@@ -28,8 +28,8 @@ from ..overview import (
     noise_rows,
     overview,
 )
-from ..plots.figures import Drawing, drawings
-from ..plots.series import BarChart, Chart, CurveChart, charts
+from ..plots.figures import Drawing
+from ..plots.series import BarChart, Chart, CurveChart
 from ..rows import MetricRow
 from .charts import embedded_svg
 from .flips_json import ROWS, Embedded, embedded_flips, script_json
@@ -44,19 +44,15 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def html_report(
-    results: Sequence[Result],
-    conclusions: Conclusions,
-    drawn: Sequence[Drawing] | None = None,
+    results: Sequence[Result], conclusions: Conclusions, drawn: Sequence[Drawing]
 ) -> str:
-    """The whole page; `drawn` are the charts of the plot files, None to draw them here.
+    """The whole page; `drawn` are the charts of the plot files.
 
     Raises:
-        CkptbenchError: jinja2 or matplotlib is not installed.
+        CkptbenchError: jinja2 is not installed.
     """
     template = _template()
     table = overview(results, conclusions)
-    if drawn is None:
-        drawn = drawings(*charts(results, conclusions))
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
     composites = [(row.measurement.composite, row.measurement.weights) for row in table.rows]

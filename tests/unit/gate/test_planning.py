@@ -137,7 +137,7 @@ def test_more_trials_need_fewer_problems_down_to_what_the_problems_themselves_ne
 
 def test_too_few_trials_for_an_estimate_give_no_row() -> None:
     assert by_trials(TARGET, passes(9, k=5), [9, 18]) == ()
-    assert [row.trials for row in by_trials(TARGET, passes(10, k=5), [4, 5, 10])] == [5, 10]
+    assert [row.assumed for row in by_trials(TARGET, passes(10, k=5), [4, 5, 10])] == [5, 10]
     never = Passes([(4, 0)] * 10, 1, [str(place) for place in range(10)])
     assert by_trials(TARGET, never, [4]) == ()
 

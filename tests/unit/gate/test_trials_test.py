@@ -99,7 +99,7 @@ def test_many_alike_problems_are_exact_for_one_k_and_drawn_for_another() -> None
 def test_drawn_labels_approach_the_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     now, n, then, m = sides(5, 200, 20, 5)
     exact = label_permutation_test((now, n), (then, m), 1)
-    monkeypatch.setattr("ckptbench.gate.trials_test.AFFORDABLE", 0)
+    monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
     drawn = label_permutation_test((now, n), (then, m), 1)
     assert 0 < drawn.simulation_error < 0.002
     assert drawn.worse == pytest.approx(exact.worse, abs=4 * drawn.simulation_error)
