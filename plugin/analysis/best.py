@@ -189,7 +189,6 @@ def peak_and_last(
 
 
 def _training_loss(measurement: Measurement) -> float | None:
-    """The training loss that the source reports at a checkpoint's step."""
     value = measurement.facts.get(TRAINING_LOSS)
     return float(value) if isinstance(value, int | float) and type(value) is not bool else None
 

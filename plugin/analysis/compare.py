@@ -149,7 +149,6 @@ def _with_error(score: Score) -> Score:
 def _parts(
     current: Measurement, baseline: Measurement, weights: Mapping[str, float]
 ) -> list[tuple[BenchmarkMeasurement, BaselineBenchmark]]:
-    """The benchmarks of the composite's parts on both sides."""
     theirs = benchmarks_of(baseline, METRIC, weights)
     found = []
     for ours in benchmarks_of(current, METRIC, weights):

@@ -238,7 +238,6 @@ def _with_known_clusters(
 
 
 def _not_compared(before: Measurement, after: Measurement) -> Iterator[str]:
-    """A note on metrics of both sides whose direction is not known."""
     unknown = [
         {s.metric for b in side.benchmarks for s in b.scores if s.higher_is_better is None}
         for side in (before, after)

@@ -64,7 +64,6 @@ def _common_columns(
     names: Sequence[str],
     weights: Mapping[str, float],
 ) -> PairedColumns | None:
-    """A benchmark's weighted metrics now and then; None without common samples."""
     pairs = common_samples(names, bench.table, reference)
     if not pairs:
         return None

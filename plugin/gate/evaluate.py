@@ -206,7 +206,6 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
 
 
 def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
-    """Gated metrics of the baseline that the run's benchmark does not have."""
     bench = pair.bench
     scored = {score.metric for score in bench.scores}
     for metric in _gated_metrics(pair.reference, scope):
@@ -240,7 +239,6 @@ def _gated_metrics(reference: BaselineBenchmark, scope: Scope) -> list[str]:
 
 
 def _mismatches(pair: Pair, scope: Scope) -> tuple[list[Mismatch], list[Mismatch]]:
-    """The settings that forbid a comparison, and those that may differ on purpose."""
     differing: list[Mismatch] = []
     allowed: list[Mismatch] = []
     for each in mismatches(pair.reference, pair.bench.protocol, pair.bench.settings):

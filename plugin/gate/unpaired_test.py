@@ -2,8 +2,7 @@
 
 Two shares, each with its n, are tested exactly and unconditionally: the p-value is the largest
 probability, over the share that both sides might have in common, of a result at least as extreme.
-So the false-alarm rate is at most alpha for every true share and for any two n. Numbers that only
-have standard errors are tested by Welch's t.
+Numbers that only have standard errors are tested by Welch's t.
 """
 
 from __future__ import annotations
@@ -32,8 +31,9 @@ def suissa_shuster_test(now: float, now_n: float, then: float, then_n: float) ->
 
         z = (now - then) / sqrt(m (1 - m) (1/now_n + 1/then_n)),   m the pooled share,
 
-    and maximised over Berger and Boos' (1994) interval of the common share. Nothing is drawn; the
-    cost grows with the root of n (1 ms at n = 200, 10 ms at 14,000).
+    and maximised over Berger and Boos' (1994) interval of the common share, so that the false-alarm
+    rate is at most alpha for every true share and any two n. Nothing is drawn; the cost grows with
+    the root of n (1 ms at n = 200, 10 ms at 14,000).
 
     Args:
         now: share of this run, 0 to 1.
@@ -182,7 +182,6 @@ def _common_shares(passed: float, n: int) -> NDArray[np.float64]:
 
 
 def _binomial(counts: NDArray[np.int64], n: int, share: float) -> NDArray[np.float64]:
-    """`[m]`: the binomial probabilities of counts."""
     from scipy import special  # type: ignore[import-untyped]
 
     logs = special.gammaln(n + 1) - special.gammaln(counts + 1) - special.gammaln(n - counts + 1)

@@ -150,7 +150,6 @@ def _of_evalplus(path: Path) -> bool:
 
 
 def _of_lm_eval(path: Path) -> bool:
-    """Whether a file has the shape of lm-eval's results, of any version."""
     try:
         content = read_object(path)
     except CkptbenchError:

@@ -1,8 +1,7 @@
 """The samples whose outcome changed, with their texts: against the baseline, or a run's best.
 
 A sample is *lost* when the compared checkpoint got it right (or more often right) and this one did
-not, and *won* the other way round. Samples of protocols other than the headline one are left out:
-they are the same texts again.
+not, and *won* the other way round. Only the headline protocol counts: others have the same texts.
 """
 
 from __future__ import annotations

@@ -159,7 +159,6 @@ def _of_trials(
 
 
 def _noise_floor(result: Result, benchmark: BenchmarkMeasurement) -> Iterator[tuple[float, str]]:
-    """The noise floor, where the result is a run that measured it."""
     checkpoints = result.summary.checkpoints if result.summary else ()
     for bench in (b for checkpoint in checkpoints for b in checkpoint.benchmarks):
         if bench.protocol == benchmark.protocol and bench.floor and bench.floor.samples:
@@ -169,7 +168,6 @@ def _noise_floor(result: Result, benchmark: BenchmarkMeasurement) -> Iterator[tu
 def _seen_flips(
     column: dict[str, float], score: Score, second: Measurement | None
 ) -> Iterator[tuple[float, str]]:
-    """The share of the samples of both results that flipped between them."""
     if second is None:
         return
     other = _column_of(second, score.metric)

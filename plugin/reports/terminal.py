@@ -88,7 +88,6 @@ def terminal_lines(
 def _together(
     summary: Summary, conclusions: Conclusions, columns: int, *, verbose: bool
 ) -> Iterator[Line]:
-    """The table of the checkpoints and the conclusions."""
     from .terminal_sweep import curve_lines
 
     answering = phrases.answering(*summary.checkpoints)

@@ -118,7 +118,6 @@ def _rows(
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
-    """The metrics with their noise; why there is none where no metric has any."""
     if len(run.measurements) < 2 or not run.noise:
         return
     if all(each.step is None for each in run.noise) and not short:
@@ -132,7 +131,6 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
 
 
 def _mismatches(conclusions: Conclusions) -> Iterator[str]:
-    """The reported composites that differ from their parts; nothing when none does."""
     wrong = conclusions.mismatches
     if not wrong:
         return

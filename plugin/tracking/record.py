@@ -178,7 +178,6 @@ def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: in
 
 
 def _verdict(checkpoints: Sequence[CheckpointResult]) -> str:
-    """The most severe word of the gated verdicts."""
     words = {v.word for c in checkpoints for b in c.benchmarks if b.primary for v in b.verdicts}
     words |= {verdict.word for checkpoint in checkpoints for verdict in checkpoint.missing}
     return next((word for word in SEVERITY if word in words), "not compared")

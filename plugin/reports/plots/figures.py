@@ -246,7 +246,6 @@ def matplotlib_set() -> Iterator[None]:
 
 
 def _drawn(figure: Any) -> tuple[str, bytes]:
-    """A figure as SVG and as PNG."""
     text, image = io.StringIO(), io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
