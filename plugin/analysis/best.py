@@ -57,22 +57,14 @@ def best_of(metric: str, checkpoints: Sequence[Measurement], settings: Settings)
     best = best_by(metric, checkpoints)
     others = [each for each in checkpoints if each is not best]
     comparisons = [compare(metric, each, best, settings, choices=len(others)) for each in others]
-    tested = {
-        index: comparison.p_value
-        for index, comparison in enumerate(comparisons)
-        if comparison is not None and comparison.p_value is not None
-    }
-    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
+    adjusted = holm([each.p_value if each is not None else None for each in comparisons])
     rivals = tuple(
-        Rival(
-            each.name,
-            comparisons[index],
-            adjusted.get(index),
-            significantly_different(comparisons[index], adjusted.get(index), settings.alpha),
-        )
-        for index, each in enumerate(others)
+        Rival(each.name, comparison, p, significantly_different(comparison, p, settings.alpha))
+        for each, comparison, p in zip(others, comparisons, adjusted, strict=True)
     )
-    tied = {id(best)} | {id(others[index]) for index in tested if not rivals[index].distinguishable}
+    pairs = zip(others, rivals, strict=True)
+    tied = {id(m) for m, r in pairs if r.p_adjusted is not None and not r.distinguishable}
+    tied.add(id(best))
     earliest = next(each for each in checkpoints if id(each) in tied)
     detail = _claim(metric, best, checkpoints) + _support(metric, best, others, rivals, earliest)
     return Best(metric, best.name, value_of(metric, best), rivals, earliest.name, detail)

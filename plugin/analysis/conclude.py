@@ -8,10 +8,10 @@ from dataclasses import replace
 from .._util.errors import CkptbenchError, nearest
 from ..gate.measurement import Measurement
 from ..gate.verdict import DEFAULT_ALPHA
-from ..scores.composite import METRIC, check_weights
+from ..scores.composite import DEFAULT_WEIGHTS, METRIC, check_weights
 from .best import best_of, peak_and_last, stopping
 from .compare import AVERAGE, Settings, benchmarks_of
-from .composites import composite_mismatches, weights_of, with_average, with_composite
+from .composites import composite_mismatches, with_average, with_composite
 from .conclusions import Best, Conclusions, PeakAndLast, RunConclusions, StepNoise
 from .eligibility import eligible, metrics_of, without_direction
 from .noise import step_noise_of
@@ -58,7 +58,9 @@ def conclude(
     """
     if weights is not None:
         check_weights(weights)
-    used = weights_of(measurements, weights)
+    else:
+        weights = next((each.weights for each in measurements if each.weights), DEFAULT_WEIGHTS)
+    used = dict(weights)
     settings = Settings(alpha, tolerance or {}, seed, used)
     kept, repeated = _once_each(measurements)
     made = [with_composite(each, used) for each in kept]

@@ -100,12 +100,8 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
         for key in chosen
         if clash(pair.metric, ours[key], theirs[key], settings.weights) is None
     ]
-    tested = [comparison.p_value for _, comparison in found if comparison is not None]
-    adjusted = iter(holm([p for p in tested if p is not None]))
-    for key, comparison in found:
-        p = None
-        if comparison is not None and comparison.p_value is not None:
-            p = next(adjusted)
+    adjusted = holm([each.p_value if each is not None else None for _, each in found])
+    for (key, comparison), p in zip(found, adjusted, strict=True):
         yield _decided(pair, key, ours[key], theirs[key], comparison, p, settings)
 
 
@@ -118,9 +114,8 @@ def _best_against_best(pairs: Sequence[_Pair], settings: Settings) -> Iterator[R
         comparison = compare(pair.metric, ours, theirs, settings, choices=choices)
         ahead = pair.ours if comparison is not None and comparison.improvement > 0 else pair.theirs
         found.append((pair, ours, theirs, comparison, corrected(comparison, len(ahead))))
-    adjusted = iter(holm([p for *_, p in found if p is not None]))
-    for pair, ours, theirs, comparison, raw in found:
-        p = None if raw is None else next(adjusted)
+    adjusted = holm([p for *_, p in found])
+    for (pair, ours, theirs, comparison, _), p in zip(found, adjusted, strict=True):
         yield _decided(pair, EACH_BEST, ours, theirs, comparison, p, settings)
 
 

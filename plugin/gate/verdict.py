@@ -233,18 +233,18 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
 
 
-def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """P-values after Holm's step-down correction (1979), in the order given.
+def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """P-values after Holm's step-down correction (1979), in the order given; None was not tested.
 
     Reject where one is at most alpha: the chance of any false rejection stays at most alpha,
     whatever the dependence. The i-th smallest of m (from 0) is multiplied by m - i, at most 1, and
     never below a smaller one's.
     """
-    m = len(p_values)
-    adjusted = [0.0] * m
+    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted = list(p_values)
     running = 0.0
-    for rank, index in enumerate(sorted(range(m), key=lambda i: p_values[i])):
-        running = max(running, min(1.0, (m - rank) * p_values[index]))
+    for rank, (p, index) in enumerate(tested):
+        running = max(running, min(1.0, (len(tested) - rank) * p))
         adjusted[index] = running
     return tuple(adjusted)
 
@@ -253,16 +253,9 @@ def _adjusted(
     candidates: Sequence[Candidate], p_values: Sequence[float | None]
 ) -> list[float | None]:
     """Holm-adjusted p of the gated candidates that are evaluated; the others are unchanged."""
-    adjusted = list(p_values)
-    family = [
-        i
-        for i, candidate in enumerate(candidates)
-        if candidate.gated and candidate.not_judged is None and p_values[i] is not None
-    ]
-    raw = [p for i in family if (p := p_values[i]) is not None]
-    for i, p in zip(family, holm(raw), strict=True):
-        adjusted[i] = p
-    return adjusted
+    pairs = list(zip(candidates, p_values, strict=True))
+    family = holm([p if c.gated and c.not_judged is None else None for c, p in pairs])
+    return [p if now is None else now for (_, p), now in zip(pairs, family, strict=True)]
 
 
 def _verdict(
