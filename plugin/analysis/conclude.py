@@ -9,12 +9,11 @@ from .._util.errors import CkptbenchError, nearest
 from ..gate.measurement import Measurement
 from ..gate.verdict import DEFAULT_ALPHA
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC, check_weights
-from .best import best_of, peak_and_last, stopping
 from .compare import AVERAGE, Settings, benchmarks_of
 from .composites import composite_mismatches, with_average, with_composite
 from .conclusions import Best, Conclusions, PeakAndLast, RunConclusions, StepNoise
+from .curve import best_of, peak_and_last, step_noise_of, stopping
 from .eligibility import eligible, metrics_of, without_direction
-from .noise import step_noise_of
 from .runs import at_every_epoch, compare_runs, group_runs
 from .wording import (
     composite_notes,

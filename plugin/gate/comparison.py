@@ -315,7 +315,7 @@ def _paired_mde(score: Score, pairs: Pairs, rule: Rule) -> float | None:
     gains = sign * (pairs.now - pairs.then)
     sums = groups.sums(gains)
     bounded = score.share and sign > 0
-    if bounded and _binary(pairs.now) and _binary(pairs.then):
+    if bounded and np.isin([pairs.now, pairs.then], (0.0, 1.0)).all():
         flips = int(np.abs(gains).sum())
         baseline = float(pairs.then.mean())
         if groups.independent:
@@ -325,7 +325,3 @@ def _paired_mde(score: Score, pairs: Pairs, rule: Rule) -> float | None:
     values = groups.sums(pairs.then) * weight
     find = graded_mde if bounded else shift_mde
     return find(sums * weight, values, rule)
-
-
-def _binary(values: NDArray[np.float64]) -> bool:
-    return bool(((values == 0) | (values == 1)).all())

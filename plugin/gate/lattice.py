@@ -38,12 +38,6 @@ class Summand:
     probabilities: NDArray[np.float64]
     count: int = 1
 
-    @property
-    def variance(self) -> float:
-        """Variance of one occurrence, in squared units."""
-        mean = float(self.values @ self.probabilities)
-        return float(self.values.astype(np.float64) ** 2 @ self.probabilities) - mean**2
-
 
 def common_unit(values: NDArray[np.float64]) -> float | None:
     """The largest unit of which all values are whole multiples, up to rounding of the values.
@@ -92,9 +86,11 @@ def distribution_of_sum(summands: Sequence[Summand]) -> tuple[int, NDArray[np.fl
     pieces.sort(key=lambda piece: int(piece.values[-1] - piece.values[0]))
     variance, span, cost = 0.0, 1, 0.0
     for piece in pieces:
+        mean = float(piece.values @ piece.probabilities)
+        of_one = float(piece.values.astype(np.float64) ** 2 @ piece.probabilities) - mean**2
         for _ in range(piece.count):
             cost += len(piece.values) * (_STEP + span)
-            variance += piece.variance
+            variance += of_one
             span = min(span + int(piece.values[-1] - piece.values[0]), 1 + int(22 * variance**0.5))
             if cost > AFFORDABLE:
                 return None

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ckptbench.analysis.best import best_of, peak_and_last
 from ckptbench.analysis.compare import Settings
+from ckptbench.analysis.curve import best_of, peak_and_last
 from ckptbench.analysis.runs import compare_runs
 from ckptbench.gate.measurement import Measurement
 
