@@ -1,8 +1,7 @@
 """Write a file completely or not at all.
 
-The text is written to a temporary file in the same folder, synced to disk, and only then renamed
-over the old file. A reader, even after a crash or on a full disk, sees the old content or the new
-one and never a part.
+The text goes to a temporary file in the same folder, is synced to disk, and only then renamed over
+the old file: a reader, even after a crash or on a full disk, never sees a part.
 """
 
 from __future__ import annotations

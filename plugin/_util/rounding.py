@@ -1,16 +1,15 @@
 """Log probabilities of answers, rounded so that they do not depend on the batch.
 
-A batch of another shape sums in another order, which changes the last digits of log probabilities.
-A word's log probability is therefore rounded to a hundredth of a nat for each of its tokens, far
-less than samples differ by. Engines whose answers must not depend on the batch compute those near
-the boundary between two rounded values again, alone or in higher precision.
+A batch of another shape sums in another order, which changes the last digits. Engines whose answers
+must not depend on the batch compute those near the boundary between two rounded values again, alone
+or in higher precision.
 """
 
 from __future__ import annotations
 
 from math import floor, inf, isfinite
 
-# Nats for each token.
+# Nats for each token: far less than samples differ by.
 STEP = 0.01
 
 

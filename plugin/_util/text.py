@@ -27,22 +27,6 @@ def number(value: float | None) -> str:
     return MISSING if value is None else f"{value:#.5g}"
 
 
-def number_interval(interval: tuple[float, float] | None) -> str:
-    """`[24.981, 27.102]`."""
-    if interval is None:
-        return MISSING
-    low, high = interval
-    return f"[{number(low)}, {number(high)}]"
-
-
-def percent_interval(interval: tuple[float, float] | None) -> str:
-    """`[65.88, 69.62]`, in per cent."""
-    if interval is None:
-        return MISSING
-    low, high = map(hundredfold, interval)
-    return f"[{low:.2f}, {high:.2f}]"
-
-
 def probability(p: float) -> str:
     """`p = 0.0312`, or `p < 0.0001`."""
     return "p < 0.0001" if p < 0.00005 else f"p = {p:.4f}"

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
-from ..gate.comparison import Terms, compare_numbers, compare_score
+from ..gate.comparison import compare_numbers, compare_score
 from ..gate.composite_comparison import compare_composite
+from ..gate.mde import Rule
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.verdict import DEFAULT_ALPHA, Comparison
 from ..scores.composite import DEFAULT_WEIGHTS, METRIC
@@ -115,16 +116,16 @@ def compare(
         return None
     level = settings.alpha / max(1, choices) / sides
     tolerance = settings.tolerance_of(metric, then.unit, then.value)
-    terms = Terms(level, tolerance, settings.seed)
+    rule = Rule(level, tolerance, seed=settings.seed)
     if metric == AVERAGE:
         # By the standard errors alone: n is that of all tasks, of which the mean is no share.
         error = then.standard_error
         return compare_numbers(
-            replace(_with_error(now), n=0), then.value, n=None, standard_error=error, terms=terms
+            replace(_with_error(now), n=0), then.value, n=None, standard_error=error, rule=rule
         )
     if metric == METRIC:
         return compare_composite(
-            now, settings.weights, _parts(current, baseline, settings.weights), terms
+            now, settings.weights, _parts(current, baseline, settings.weights), rule
         )
     ours, theirs = current.owner_of(metric), baseline.owner_of(metric)
     if ours is None or theirs is None:
@@ -132,8 +133,8 @@ def compare(
     reference = baseline_benchmark(theirs)
     if ours.table is None or theirs.table is None:
         # Without samples on both sides the reported numbers are compared.
-        return compare_score(_with_error(now), ours.table, replace(reference, outcomes={}), terms)
-    return compare_score(now, ours.table, reference, terms)
+        return compare_score(_with_error(now), ours.table, replace(reference, outcomes={}), rule)
+    return compare_score(now, ours.table, reference, rule)
 
 
 def _with_error(score: Score) -> Score:
@@ -148,7 +149,6 @@ def _with_error(score: Score) -> Score:
 def _parts(
     current: Measurement, baseline: Measurement, weights: Mapping[str, float]
 ) -> list[tuple[BenchmarkMeasurement, BaselineBenchmark]]:
-    """The benchmarks of the composite's parts on both sides."""
     theirs = benchmarks_of(baseline, METRIC, weights)
     found = []
     for ours in benchmarks_of(current, METRIC, weights):

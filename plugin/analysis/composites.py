@@ -12,7 +12,7 @@ from math import fsum, sqrt
 import numpy as np
 
 from ..gate.measurement import Measurement
-from ..scores.composite import DEFAULT_WEIGHTS, METRIC, composite, weighted_mean
+from ..scores.composite import METRIC, composite, weighted_mean
 from ..scores.intervals import Interval, normal_interval
 from ..scores.mover import block_diagonal, mover
 from ..scores.score import Score
@@ -23,16 +23,6 @@ from .conclusions import CompositeMismatch
 ROUNDING = 0.0001
 BOUND = "upper-bound"
 _LAST_DIGIT = 1e-9
-
-
-def weights_of(
-    measurements: Sequence[Measurement], given: Mapping[str, float] | None
-) -> Mapping[str, float]:
-    """The weights of every composite: those given, else the first reported, else the default."""
-    if given is not None:
-        return dict(given)
-    reported = next((each.weights for each in measurements if each.weights), None)
-    return dict(reported or DEFAULT_WEIGHTS)
 
 
 def with_composite(measurement: Measurement, weights: Mapping[str, float]) -> Measurement:

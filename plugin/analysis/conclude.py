@@ -8,14 +8,12 @@ from dataclasses import replace
 from .._util.errors import CkptbenchError, nearest
 from ..gate.measurement import Measurement
 from ..gate.verdict import DEFAULT_ALPHA
-from ..scores.composite import METRIC, check_weights
-from .best import best_of
+from ..scores.composite import DEFAULT_WEIGHTS, METRIC, check_weights
 from .compare import AVERAGE, Settings, benchmarks_of
-from .composites import composite_mismatches, weights_of, with_average, with_composite
+from .composites import composite_mismatches, with_average, with_composite
 from .conclusions import Best, Conclusions, PeakAndLast, RunConclusions, StepNoise
-from .eligibility import Excluded, eligible, metrics_of, without_direction
-from .noise import step_noise_of
-from .overfitting import peak_and_last, stopping
+from .curve import best_of, peak_and_last, step_noise_of, stopping
+from .eligibility import eligible, metrics_of, without_direction
 from .runs import at_every_epoch, compare_runs, group_runs
 from .wording import (
     composite_notes,
@@ -59,7 +57,9 @@ def conclude(
     """
     if weights is not None:
         check_weights(weights)
-    used = weights_of(measurements, weights)
+    else:
+        weights = next((each.weights for each in measurements if each.weights), DEFAULT_WEIGHTS)
+    used = dict(weights)
     settings = Settings(alpha, tolerance or {}, seed, used)
     kept, repeated = _once_each(measurements)
     made = [with_composite(each, used) for each in kept]
@@ -73,7 +73,7 @@ def conclude(
         )
     concluded = {name: conclude_run(name, each, settings, by) for name, each in groups.items()}
     runs = [run for run, _ in concluded.values()]
-    left_out = [(name, each) for name, (_, out) in concluded.items() for each in out]
+    left_out = {name: out for name, (_, out) in concluded.items()}
     compared = compare_runs(_comparable(groups), settings)
     wrong = composite_mismatches(made, used)
     notes = (
@@ -95,16 +95,20 @@ def conclude_run(
     checkpoints: Sequence[Measurement],
     settings: Settings,
     by: str | None = None,
-) -> tuple[RunConclusions, tuple[Excluded, ...]]:
-    """The conclusions on a training run's checkpoints, the earliest first, and those left out."""
+) -> tuple[RunConclusions, dict[tuple[str, str], list[str]]]:
+    """The conclusions on a training run's checkpoints, the earliest first, and those left out.
+
+    The latter are metrics by `(checkpoint's name, reason)`.
+    """
     best: list[Best] = []
     peaks: list[PeakAndLast] = []
     noise: list[StepNoise] = []
-    left_out: list[Excluded] = []
+    left_out: dict[tuple[str, str], list[str]] = {}
     curves: dict[str, tuple[Measurement, ...]] = {}
     for metric in metrics_of(checkpoints):
         curve, out = eligible(metric, checkpoints, settings.weights)
-        left_out.extend(out)
+        for excluded in out:
+            left_out.setdefault(excluded, []).append(metric)
         if not curve:
             continue
         best.append(best_of(metric, curve, settings))
@@ -119,7 +123,7 @@ def conclude_run(
         stop = stopping(decides, curves[decides], peak, settings)
         recommended = stop.best
     concluded = tuple(best), tuple(peaks), stop, decides, recommended, tuple(noise)
-    return RunConclusions(name, tuple(checkpoints), *concluded), tuple(left_out)
+    return RunConclusions(name, tuple(checkpoints), *concluded), left_out
 
 
 def _deciding(best: Sequence[Best], curves: Mapping[str, object]) -> str:

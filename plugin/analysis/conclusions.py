@@ -49,11 +49,6 @@ class Best:
     earliest: str
     detail: str
 
-    @property
-    def alike(self) -> tuple[str, ...]:
-        """The other checkpoints that do not differ significantly from the best."""
-        return tuple(rival.name for rival in self.rivals if not rival.distinguishable)
-
 
 @dataclass(frozen=True, slots=True)
 class PeakAndLast:

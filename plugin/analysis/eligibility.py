@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from .._util.names import natural_key
 from ..gate.measurement import Measurement
 from ..scores.composite import METRIC
 from ..scores.score import Score
 from .compare import AVERAGE, benchmarks_of, protocols_of
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """A checkpoint that is left out of the conclusions on a metric.
-
-    Attributes:
-        name: of the checkpoint.
-        metric: name of the metric.
-        reason: such as `3 of 1,600 samples are errors`.
-    """
-
-    name: str
-    metric: str
-    reason: str
 
 
 def _scored(checkpoints: Sequence[Measurement]) -> Iterator[Score]:
@@ -56,14 +40,15 @@ def without_direction(checkpoints: Sequence[Measurement]) -> tuple[str, ...]:
 
 def eligible(
     metric: str, checkpoints: Sequence[Measurement], weights: Mapping[str, float]
-) -> tuple[tuple[Measurement, ...], tuple[Excluded, ...]]:
+) -> tuple[tuple[Measurement, ...], tuple[tuple[str, str], ...]]:
     """Divide the checkpoints of a run into those that can be compared and the others.
 
     Left out are checkpoints without a value, with incomplete samples, and under another protocol
     than most. Where a source reports no protocol, it is assumed to be the same.
 
     Returns:
-        Those that can be compared, in the order given, and those left out.
+        Those that can be compared, in the order given, and `(name, reason)` of those left out, such
+        as `3 of 1,600 samples are errors`.
     """
     reasons = [_unusable(metric, each, weights) for each in checkpoints]
     protocols = [protocols_of(each, metric, weights) for each in checkpoints]
@@ -79,7 +64,7 @@ def eligible(
             reasons[index] = f"its protocol is {mine}, the others' {theirs}"
     pairs = list(zip(checkpoints, reasons, strict=True))
     kept = tuple(each for each, reason in pairs if not reason)
-    return kept, tuple(Excluded(each.name, metric, reason) for each, reason in pairs if reason)
+    return kept, tuple((each.name, reason) for each, reason in pairs if reason)
 
 
 def _unusable(metric: str, measurement: Measurement, weights: Mapping[str, float]) -> str:

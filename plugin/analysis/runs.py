@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
-from .._util.holm import holm
 from ..gate.measurement import Measurement
 from ..gate.units import size
-from ..gate.verdict import Comparison
+from ..gate.verdict import Comparison, holm
 from .compare import Settings, answer, best_by, clash, compare, corrected
-from .conclusions import EACH_BEST, RunsCompared
+from .conclusions import EACH_BEST, Answer, RunsCompared
 from .eligibility import eligible, epoch_key, in_order, metrics_of
 from .wording import evidence, figures, named, sensitivity
 
@@ -88,13 +87,6 @@ class _Pair:
     ours: tuple[Measurement, ...]
     theirs: tuple[Measurement, ...]
 
-    def row(
-        self, at: str, ours: Measurement, theirs: Measurement, comparison: Comparison | None
-    ) -> RunsCompared:
-        """Two of their checkpoints, without an answer yet."""
-        names = self.left, self.right, at, ours.name, theirs.name
-        return RunsCompared(self.metric, *names, comparison, "cannot tell", "")
-
 
 def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCompared]:
     """Nothing for two single checkpoints: the best against the best says the same."""
@@ -108,63 +100,55 @@ def _at_epochs(pair: _Pair, settings: Settings, every: bool) -> Iterator[RunsCom
         for key in chosen
         if clash(pair.metric, ours[key], theirs[key], settings.weights) is None
     ]
-    tested = [comparison.p_value for _, comparison in found if comparison is not None]
-    adjusted = iter(holm([p for p in tested if p is not None]))
-    for key, comparison in found:
-        p = None
-        if comparison is not None and comparison.p_value is not None:
-            p = next(adjusted)
-        row = replace(pair.row(key, ours[key], theirs[key], comparison), p_adjusted=p)
-        yield _decided(row, ours[key], theirs[key], settings)
+    adjusted = holm([each.p_value if each is not None else None for _, each in found])
+    for (key, comparison), p in zip(found, adjusted, strict=True):
+        yield _decided(pair, key, ours[key], theirs[key], comparison, p, settings)
 
 
 def _best_against_best(pairs: Sequence[_Pair], settings: Settings) -> Iterator[RunsCompared]:
-    rows: list[tuple[RunsCompared, Measurement, Measurement]] = []
+    found = []
     for pair in pairs:
         ours, theirs = best_by(pair.metric, pair.ours), best_by(pair.metric, pair.theirs)
         # The level of a winner of the larger run: the smallest effect that is sure to be seen.
         choices = max(len(pair.ours), len(pair.theirs)) * len(pairs)
         comparison = compare(pair.metric, ours, theirs, settings, choices=choices)
         ahead = pair.ours if comparison is not None and comparison.improvement > 0 else pair.theirs
-        row = pair.row(EACH_BEST, ours, theirs, comparison)
-        rows.append((replace(row, p_adjusted=corrected(comparison, len(ahead))), ours, theirs))
-    adjusted = iter(holm([row.p_adjusted for row, _, _ in rows if row.p_adjusted is not None]))
-    for row, ours, theirs in rows:
-        p = None if row.p_adjusted is None else next(adjusted)
-        yield _decided(replace(row, p_adjusted=p), ours, theirs, settings)
+        found.append((pair, ours, theirs, comparison, corrected(comparison, len(ahead))))
+    adjusted = holm([p for *_, p in found])
+    for (pair, ours, theirs, comparison, _), p in zip(found, adjusted, strict=True):
+        yield _decided(pair, EACH_BEST, ours, theirs, comparison, p, settings)
 
 
 def _decided(
-    row: RunsCompared, ours: Measurement, theirs: Measurement, settings: Settings
+    pair: _Pair,
+    at: str,
+    ours: Measurement,
+    theirs: Measurement,
+    comparison: Comparison | None,
+    p: float | None,
+    settings: Settings,
 ) -> RunsCompared:
-    """The row with its answer and its sentence."""
-    comparison = row.comparison
+    metric, left, right = pair.metric, pair.left, pair.right
     which = f"{named(ours)} against {named(theirs)}"
+    where = f"{metric}, {at}, {which}"
+    differ: Answer = "cannot tell"
     if comparison is None:
-        protocols = clash(row.metric, ours, theirs, settings.weights)
-        why = (
-            f"{protocols[0]} and {protocols[1]} are two different measurements"
-            if protocols
-            else "they have no sample in common"
-        )
-        detail = f"{row.left} and {row.right} are not compared in {row.metric}, {which}: {why}"
-        return replace(row, detail=detail)
-    differ = answer(comparison, row.p_adjusted, settings)
-    at = f"{row.metric}, {row.at}, {which}"
-    if differ == "yes":
-        ahead = comparison.improvement > 0
-        first, second = (row.left, row.right) if ahead else (row.right, row.left)
+        protocols = clash(metric, ours, theirs, settings.weights)
+        why = "they have no sample in common"
+        if protocols:
+            why = f"{protocols[0]} and {protocols[1]} are two different measurements"
+        detail = f"{left} and {right} are not compared in {metric}, {which}: {why}"
+    elif (differ := answer(comparison, p, settings)) == "yes":
+        first, second = (left, right) if comparison.improvement > 0 else (right, left)
         by = size(comparison.difference, comparison.unit)
-        detail = f"{first} beats {second} by {by} in {at} "
-        return replace(
-            row, differ=differ, detail=f"{detail}({evidence(comparison, row.p_adjusted)})"
-        )
-    verb = "hardly differ" if differ == "no" else "are statistically tied"
-    verb = verb if comparison.p_value is not None else "are not tested"
-    shown = figures(comparison, row.p_adjusted)
-    shown += sensitivity(row.metric, comparison, ours, theirs)
-    detail = f"{row.left} and {row.right} {verb} in {at}: {shown}"
-    return replace(row, differ=differ, detail=detail)
+        detail = f"{first} beats {second} by {by} in {where} ({evidence(comparison, p)})"
+    else:
+        verb = "hardly differ" if differ == "no" else "are statistically tied"
+        verb = verb if comparison.p_value is not None else "are not tested"
+        shown = figures(comparison, p) + sensitivity(metric, comparison, ours, theirs)
+        detail = f"{left} and {right} {verb} in {where}: {shown}"
+    names = left, right, at, ours.name, theirs.name
+    return RunsCompared(metric, *names, comparison, differ, detail, p)
 
 
 def _positions(

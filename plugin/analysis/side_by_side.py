@@ -9,8 +9,8 @@ from math import sqrt
 from .._util.errors import CkptbenchError
 from .._util.text import listed
 from ..gate.baseline import BaselineBenchmark, baseline_benchmark
-from ..gate.evaluate import Matched, evaluate_matched
-from ..gate.matching import Pair, match
+from ..gate.evaluate import evaluate_matched
+from ..gate.matching import Matched, Pair, match
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..gate.scope import Scope
 from ..gate.verdict import Candidate, Rules, Verdict, decide
@@ -121,7 +121,6 @@ def side_by_side(
     *,
     rules: Rules | None = None,
     scope: Scope | None = None,
-    seed: int = 0,
 ) -> SideBySide:
     """Compare everything that two checkpoints have in common, as a session does.
 
@@ -138,7 +137,7 @@ def side_by_side(
         )
     pairs = tuple(replace(each.pair, index=index) for index, each in enumerate(common))
     matched = Matched(len(pairs), pairs, tuple(_lacking(common, before)))
-    (evaluation,) = evaluate_matched([matched], rules=rules, scope=scope, seed=seed)
+    (evaluation,) = evaluate_matched([matched], rules, scope)
     tasks = tuple(
         Task(
             pair.bench.benchmark,
@@ -154,7 +153,7 @@ def side_by_side(
         before,
         after,
         tasks,
-        _composite(before, after, rules, scope, seed),
+        _composite(before, after, rules, scope),
         _average(tasks),
         tuple(name for name in _metrics(before) if _bare(name) not in {*map(_bare, met)}),
         tuple(name for name in _metrics(after) if name not in met),
@@ -239,7 +238,6 @@ def _with_known_clusters(
 
 
 def _not_compared(before: Measurement, after: Measurement) -> Iterator[str]:
-    """A note on metrics of both sides whose direction is not known."""
     unknown = [
         {s.metric for b in side.benchmarks for s in b.scores if s.higher_is_better is None}
         for side in (before, after)
@@ -260,13 +258,13 @@ def _unknown_n(verdict: Verdict) -> Verdict:
 
 
 def _composite(
-    before: Measurement, after: Measurement, rules: Rules, scope: Scope, seed: int
+    before: Measurement, after: Measurement, rules: Rules, scope: Scope
 ) -> Verdict | None:
     weights = after.weights or before.weights or DEFAULT_WEIGHTS
     now, then = with_composite(after, weights), with_composite(before, weights)
     if any(side.composite is None or side.composite.value is None for side in (now, then)):
         return None
-    settings = Settings(rules.alpha, scope.tolerance, seed, weights)
+    settings = Settings(rules.alpha, scope.tolerance, weights=weights)
     comparison = compare(METRIC, now, then, settings, sides=1)
     if comparison is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .._util.text import count, counted, formula, listed, p_value, probability
 from ..gate.measurement import Measurement
@@ -12,7 +12,7 @@ from ..scores.composite import METRIC
 from .compare import AVERAGE, direction
 from .composites import BOUND, ROUNDING
 from .conclusions import EACH_BEST, Best, CompositeMismatch, RunConclusions, RunsCompared
-from .eligibility import Excluded, training_position
+from .eligibility import training_position
 
 # Of a run with more metrics, only the one that decides has sentences.
 _FEW_METRICS = 4
@@ -178,14 +178,14 @@ def repeated_notes(repeated: Sequence[Measurement]) -> Iterator[str]:
         yield f"measured more than once, the last result counts: {names}"
 
 
-def left_out_notes(left_out: Iterable[tuple[str, Excluded]]) -> Iterator[str]:
-    """Checkpoints that were left out, each with its run's name: one note for each reason."""
-    metrics: dict[tuple[str, str, str], list[str]] = {}
-    for run, each in left_out:
-        metrics.setdefault((run, each.name, each.reason), []).append(each.metric)
+def left_out_notes(
+    left_out: Mapping[str, Mapping[tuple[str, str], Sequence[str]]],
+) -> Iterator[str]:
+    """Checkpoints that were left out, by run: one note for each reason."""
     names: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
-    for (run, name, reason), of in metrics.items():
-        names.setdefault((run, tuple(of), reason), []).append(name)
+    for run, metrics in left_out.items():
+        for (name, reason), of in metrics.items():
+            names.setdefault((run, tuple(of), reason), []).append(name)
     for (run, excluded_from, reason), those in names.items():
         what = _in_run(run, listed(those, _NAMES_SHOWN))
         yield f"left out of {listed(excluded_from, _NAMES_SHOWN)}: {what}: {reason}"

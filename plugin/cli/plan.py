@@ -123,7 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise CkptbenchError("needs a baseline", where=f"--{name}", remedy="Add --baseline.")
     results = _read(arguments.baseline), _read(arguments.against)
     tests = arguments.metrics or max(1, len(list(_metrics_of(results[0], gated=True))))
-    target = Target(arguments.drop, arguments.power, arguments.alpha / tests, arguments.tolerance)
+    alpha = arguments.alpha / tests
+    target = Target(alpha, arguments.tolerance, arguments.power, drop=arguments.drop)
     found = list(_planned(arguments, target, *results))
     print(
         f"to find a true drop of {points(target.drop)} in {target.power:.0%} of comparisons: "

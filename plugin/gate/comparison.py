@@ -28,6 +28,7 @@ from ..scores.score import SampleValues, Score
 from .baseline import BaselineBenchmark
 from .difference_intervals import paired_interval, unpaired_interval
 from .mde import (
+    Rule,
     clustered_shares_mde,
     errors_mde,
     graded_mde,
@@ -36,7 +37,6 @@ from .mde import (
     unpaired_shares_mde,
 )
 from .permutation_test import PValues, sign_flip_test
-from .power import Rule
 from .trials_test import trials_test
 from .unpaired_test import share_error, suissa_shuster_test, welch_degrees, welch_test
 from .verdict import Comparison
@@ -44,26 +44,6 @@ from .verdict import Comparison
 _PASS_AT_K = re.compile(r"pass@(\d+)")
 # Equal values that were summed in another order may differ in their last digit.
 EQUAL = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a comparison is made with.
-
-    Attributes:
-        alpha: see `Rule`; for the MDE.
-        tolerance: likewise.
-        seed: of p values that are simulated.
-    """
-
-    alpha: float = 0.05
-    tolerance: float = 0.0
-    seed: int = 0
-
-    @property
-    def rule(self) -> Rule:
-        """When a drop counts as found."""
-        return Rule(self.alpha, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +66,7 @@ class Pairs:
 
 
 def compare_score(
-    score: Score, table: SampleValues | None, reference: BaselineBenchmark, terms: Terms
+    score: Score, table: SampleValues | None, reference: BaselineBenchmark, rule: Rule
 ) -> Comparison | None:
     """The best comparison that the baseline's data on a metric allow.
 
@@ -101,13 +81,13 @@ def compare_score(
     pairs = common_samples([score.metric], table, reference)
     if pairs is not None and table is not None:
         compare = _perplexity if score.metric in table.perplexities else _paired
-        return compare(score, pairs[0], terms) if pairs else None
+        return compare(score, pairs[0], rule) if pairs else None
     reported = reference.scores.get(score.metric)
     if reported is None or reported.value is None or score.value is None:
         return None
     n = reported.n if reported.n is not None else reference.n
     return compare_numbers(
-        score, reported.value, n=n or None, standard_error=reported.standard_error, terms=terms
+        score, reported.value, n=n or None, standard_error=reported.standard_error, rule=rule
     )
 
 
@@ -154,7 +134,7 @@ def compare_numbers(
     *,
     n: int | None,
     standard_error: float | None,
-    terms: Terms,
+    rule: Rule,
 ) -> Comparison:
     """Compare this run's score with a number whose samples are not known.
 
@@ -182,17 +162,17 @@ def compare_numbers(
     if n is None and standard_error is None:
         return replace(figures, kind="point")
     if score.share and n is not None and standard_error is None and score.n:
-        return _shares(figures, score, n, terms)
-    return _errors(figures, score, standard_error, n, terms)
+        return _shares(figures, score, n, rule)
+    return _errors(figures, score, standard_error, n, rule)
 
 
-def _paired(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
+def _paired(score: Score, pairs: Pairs, rule: Rule) -> Comparison:
     sign = 1.0 if score.higher_is_better is not False else -1.0
     largest = Metric(score.unit).largest
     kind: Kind = "unbounded" if largest is None else "bounded"
     gains = sign * (pairs.now - pairs.then)
     gains[np.abs(gains) < EQUAL] = 0.0
-    p = _p_values(score, pairs, gains, terms.seed)
+    p = _p_values(score, pairs, gains, rule.seed)
     now, then = float(pairs.now.mean()), float(pairs.then.mean())
     return Comparison(
         score.metric,
@@ -209,14 +189,14 @@ def _paired(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
         p_worse=p.worse,
         p_better=p.better,
         simulation_error=p.simulation_error,
-        mde=_paired_mde(score, pairs, terms),
+        mde=_paired_mde(score, pairs, rule),
         unit=score.unit,
         higher_is_better=sign > 0,
         identical=not gains.any(),
     )
 
 
-def _perplexity(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
+def _perplexity(score: Score, pairs: Pairs, rule: Rule) -> Comparison:
     """Perplexities, by the paired differences of the samples' log likelihoods.
 
     A perplexity is `exp(-mean)`; the test and the interval are of the difference d of the mean log
@@ -224,8 +204,8 @@ def _perplexity(score: Score, pairs: Pairs, terms: Terms) -> Comparison:
     """
     logs = replace(score, unit="nats", higher_is_better=True)
     then = exp(-float(pairs.then.mean()))
-    tolerance = log1p(terms.tolerance / then)
-    of_logs = _paired(logs, pairs, replace(terms, tolerance=tolerance))
+    tolerance = log1p(rule.tolerance / then)
+    of_logs = _paired(logs, pairs, replace(rule, tolerance=tolerance))
 
     def difference(gain: float) -> float:
         return then * (exp(-gain) - 1)
@@ -252,8 +232,8 @@ def _p_values(score: Score, pairs: Pairs, gains: NDArray[np.float64], seed: int)
         return sign_flip_test(pairs.groups.sums(gains), seed=seed)
     k = int(found[1])
     sides = [(pairs.now, pairs.now_trials), (pairs.then, pairs.then_trials)]
-    (now, n), (then, m) = ((_passes(values, trials, k), trials) for values, trials in sides)
-    return trials_test(now, n, then, m, k, seed=seed)
+    now, then = ((_passes(values, trials, k), trials) for values, trials in sides)
+    return trials_test(now, then, k, seed=seed)
 
 
 def _passes(values: NDArray[np.float64], trials: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -266,7 +246,7 @@ def _passes(values: NDArray[np.float64], trials: NDArray[np.int64], k: int) -> N
     return found
 
 
-def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparison:
+def _shares(figures: Comparison, score: Score, n: int, rule: Rule) -> Comparison:
     ours = effective_samples(score)
     sign = 1.0 if figures.higher_is_better else -1.0
     now, then = figures.current, figures.baseline
@@ -285,12 +265,12 @@ def _shares(figures: Comparison, score: Score, n: int, terms: Terms) -> Comparis
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=unpaired_shares_mde(ours, then, n, terms.rule),
+        mde=unpaired_shares_mde(ours, then, n, rule),
     )
 
 
 def _errors(
-    figures: Comparison, score: Score, reported: float | None, n: int | None, terms: Terms
+    figures: Comparison, score: Score, reported: float | None, n: int | None, rule: Rule
 ) -> Comparison:
     """By standard errors; that of a share is never below the least that its n allows."""
     ours, theirs = score.standard_error, reported
@@ -313,7 +293,7 @@ def _errors(
         p_value=p.two_sided,
         p_worse=p.worse,
         p_better=p.better,
-        mde=errors_mde(error, together, terms.rule, largest=largest),
+        mde=errors_mde(error, together, rule, largest=largest),
     )
 
 
@@ -329,23 +309,19 @@ def effective_samples(score: Score) -> float:
     return score.n / max(1.0, error**2 / independent)
 
 
-def _paired_mde(score: Score, pairs: Pairs, terms: Terms) -> float | None:
+def _paired_mde(score: Score, pairs: Pairs, rule: Rule) -> float | None:
     groups, n = pairs.groups, len(pairs.now)
     sign = 1.0 if score.higher_is_better is not False else -1.0
     gains = sign * (pairs.now - pairs.then)
     sums = groups.sums(gains)
     bounded = score.share and sign > 0
-    if bounded and _binary(pairs.now) and _binary(pairs.then):
+    if bounded and np.isin([pairs.now, pairs.then], (0.0, 1.0)).all():
         flips = int(np.abs(gains).sum())
         baseline = float(pairs.then.mean())
         if groups.independent:
-            return paired_shares_mde(n, flips / n, baseline, terms.rule)
-        return clustered_shares_mde(sums, groups.sizes, flips, baseline, terms.rule)
+            return paired_shares_mde(n, flips / n, baseline, rule)
+        return clustered_shares_mde(sums, groups.sizes, flips, baseline, rule)
     weight = groups.clusters / n
     values = groups.sums(pairs.then) * weight
     find = graded_mde if bounded else shift_mde
-    return find(sums * weight, values, terms.rule)
-
-
-def _binary(values: NDArray[np.float64]) -> bool:
-    return bool(((values == 0) | (values == 1)).all())
+    return find(sums * weight, values, rule)

@@ -10,9 +10,9 @@ import numpy as np
 from ..scores.intervals import cluster_standard_error
 from ..scores.score import Score
 from .baseline import BaselineBenchmark
-from .comparison import EQUAL, Terms, common_samples, compare_numbers
+from .comparison import EQUAL, common_samples, compare_numbers
 from .difference_intervals import PairedColumns, composite_interval
-from .mde import graded_mde
+from .mde import Rule, graded_mde
 from .measurement import BenchmarkMeasurement
 from .permutation_test import sign_flip_test
 from .unpaired_test import share_error
@@ -23,7 +23,7 @@ def compare_composite(
     score: Score,
     weights: Mapping[str, float],
     parts: Sequence[tuple[BenchmarkMeasurement, BaselineBenchmark]],
-    terms: Terms,
+    rule: Rule,
 ) -> Comparison | None:
     """Compare a weighted mean of metrics.
 
@@ -54,8 +54,8 @@ def compare_composite(
         _common_columns(bench, reference, names, weighted) for bench, reference, names in used
     ]
     if all(columns):
-        return _paired_composite(score, [each for each in columns if each], terms)
-    return _composite_of_numbers(score, weighted, used, terms)
+        return _paired_composite(score, [each for each in columns if each], rule)
+    return _composite_of_numbers(score, weighted, used, rule)
 
 
 def _common_columns(
@@ -64,7 +64,6 @@ def _common_columns(
     names: Sequence[str],
     weights: Mapping[str, float],
 ) -> PairedColumns | None:
-    """A benchmark's weighted metrics now and then; None without common samples."""
     pairs = common_samples(names, bench.table, reference)
     if not pairs:
         return None
@@ -73,11 +72,10 @@ def _common_columns(
         np.column_stack([each.then for each in pairs]),
         np.array([weights[name] for name in names]),
         pairs[0].groups,
-        ["share" for _ in names],
     )
 
 
-def _paired_composite(score: Score, tables: Sequence[PairedColumns], terms: Terms) -> Comparison:
+def _paired_composite(score: Score, tables: Sequence[PairedColumns], rule: Rule) -> Comparison:
     """Compare the sum of the tables' weighted means; the tables are independent of each other."""
     groups = [each.groups for each in tables]
     nows = [each.now @ each.weights for each in tables]
@@ -91,7 +89,7 @@ def _paired_composite(score: Score, tables: Sequence[PairedColumns], terms: Term
     values = np.concatenate(
         [group.sums(then) / len(then) for group, then in zip(groups, thens, strict=True)]
     )
-    p = sign_flip_test(moved, seed=terms.seed)
+    p = sign_flip_test(moved, seed=rule.seed)
     changes = np.concatenate(gains)
     errors = list(map(cluster_standard_error, gains, groups))
     known = [error for error in errors if error is not None]
@@ -113,7 +111,7 @@ def _paired_composite(score: Score, tables: Sequence[PairedColumns], terms: Term
         p_worse=p.worse,
         p_better=p.better,
         simulation_error=p.simulation_error,
-        mde=graded_mde(moved * count, values * count, terms.rule),
+        mde=graded_mde(moved * count, values * count, rule),
         identical=not changes.any(),
     )
 
@@ -122,7 +120,7 @@ def _composite_of_numbers(
     score: Score,
     weights: Mapping[str, float],
     used: Sequence[tuple[BenchmarkMeasurement, BaselineBenchmark, list[str]]],
-    terms: Terms,
+    rule: Rule,
 ) -> Comparison | None:
     then, squares, counts = 0.0, 0.0, []
     for _, reference, names in used:
@@ -144,5 +142,5 @@ def _composite_of_numbers(
         then,
         n=min(counts) or None,
         standard_error=sqrt(squares) if isfinite(squares) else None,
-        terms=terms,
+        rule=rule,
     )

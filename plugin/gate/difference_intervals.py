@@ -102,21 +102,19 @@ def unpaired_interval(
 
 @dataclass(frozen=True, slots=True)
 class PairedColumns:
-    """The weighted metrics of one table, over the samples that both sides have.
+    """The weighted shares of one table, over the samples that both sides have.
 
     Attributes:
         now: `[n, m]`, values of this run.
         then: `[n, m]`, the baseline's of the same samples.
         weights: `[m]`.
         groups: the samples' clusters.
-        kinds: of the m metrics.
     """
 
     now: NDArray[np.float64]
     then: NDArray[np.float64]
     weights: Floats
     groups: Partition
-    kinds: Sequence[Kind]
 
 
 def composite_interval(tables: Sequence[PairedColumns]) -> Interval | None:
@@ -135,7 +133,7 @@ def composite_interval(tables: Sequence[PairedColumns]) -> Interval | None:
         used = [i for i, weight in enumerate(table.weights.tolist()) if weight]
         for i in used:
             now, then = table.now[:, i], table.then[:, i]
-            interval = paired_interval(now, then, table.groups, table.kinds[i])
+            interval = paired_interval(now, then, table.groups, "share")
             if interval is None:
                 return None
             estimates.append(float((now - then).mean()))

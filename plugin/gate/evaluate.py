@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
 from .baseline import Baseline, BaselineBenchmark
-from .comparison import Terms, compare_score
+from .comparison import compare_score
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
-from .matching import Pair, match_baseline
+from .matching import Matched, Pair, match_baseline
+from .mde import Rule
 from .measurement import BenchmarkMeasurement
 from .scope import Scope
 from .verdict import Candidate, Rules, Verdict, Word, decide
@@ -54,21 +55,6 @@ class _Pending:
         self.left_out.setdefault(", ".join(by), []).append(metric)
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """One checkpoint, matched with its baseline.
-
-    Attributes:
-        benchmarks: how many get a list of verdicts each; pairs are indexed from 0 up to it.
-        pairs: what is compared.
-        lacking: gated benchmarks of the baseline that the run does not have.
-    """
-
-    benchmarks: int
-    pairs: tuple[Pair, ...]
-    lacking: tuple[BaselineBenchmark, ...]
-
-
 def evaluate(
     checkpoints: Sequence[Sequence[BenchmarkMeasurement]],
     baseline: Baseline,
@@ -78,16 +64,12 @@ def evaluate(
     seed: int = 0,
 ) -> tuple[Evaluation, ...]:
     """Compare the benchmarks of every checkpoint of a session with a baseline."""
-    matched = [Matched(len(each), *match_baseline(each, baseline)) for each in checkpoints]
-    return evaluate_matched(matched, rules=rules, scope=scope, seed=seed)
+    matched = [match_baseline(each, baseline) for each in checkpoints]
+    return evaluate_matched(matched, rules or Rules(), scope or Scope(), seed)
 
 
 def evaluate_matched(
-    checkpoints: Sequence[Matched],
-    *,
-    rules: Rules | None = None,
-    scope: Scope | None = None,
-    seed: int = 0,
+    checkpoints: Sequence[Matched], rules: Rules, scope: Scope, seed: int = 0
 ) -> tuple[Evaluation, ...]:
     """The verdicts on every checkpoint of a session.
 
@@ -97,7 +79,6 @@ def evaluate_matched(
     Args:
         seed: of simulated p values; a p of 0/1 outcomes is exact and does not depend on it.
     """
-    rules, scope = rules or Rules(), scope or Scope()
     family = sum(
         scope.gates(pair.bench, score)
         for matched in checkpoints
@@ -142,12 +123,12 @@ def evaluate_composite(
         return None
     parts = [
         (pair.bench, pair.reference)
-        for pair in match_baseline(measured, baseline)[0]
+        for pair in match_baseline(measured, baseline).pairs
         if pair.bench.primary and not _mismatches(pair, scope)[0]
     ]
     tolerance = scope.tolerance.get(score.metric, scope.tolerance.get("*", default_tolerance("")))
-    terms = Terms(alpha=rules.alpha, tolerance=tolerance, seed=seed)
-    comparison = compare_composite(score, weights, parts, terms)
+    rule = Rule(alpha=rules.alpha, tolerance=tolerance, seed=seed)
+    comparison = compare_composite(score, weights, parts, rule)
     if comparison is None:
         return None
     incomplete = next((bench.incomplete for bench, _ in parts if bench.incomplete), "")
@@ -215,7 +196,9 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
         if differing:
             word, why = "incomparable", "; ".join(map(str, differing))
         else:
-            comparison = compare_score(score, bench.table, reference, Terms(level, tolerance, seed))
+            comparison = compare_score(
+                score, bench.table, reference, Rule(level, tolerance, seed=seed)
+            )
         candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
         pending.candidates.append((pair.index, candidate))
     if bench.primary and (reference.primary or not reference.protocol):
@@ -223,7 +206,6 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
 
 
 def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
-    """Gated metrics of the baseline that the run's benchmark does not have."""
     bench = pair.bench
     scored = {score.metric for score in bench.scores}
     for metric in _gated_metrics(pair.reference, scope):
@@ -257,7 +239,6 @@ def _gated_metrics(reference: BaselineBenchmark, scope: Scope) -> list[str]:
 
 
 def _mismatches(pair: Pair, scope: Scope) -> tuple[list[Mismatch], list[Mismatch]]:
-    """The settings that forbid a comparison, and those that may differ on purpose."""
     differing: list[Mismatch] = []
     allowed: list[Mismatch] = []
     for each in mismatches(pair.reference, pair.bench.protocol, pair.bench.settings):

@@ -38,28 +38,6 @@ class Summand:
     probabilities: NDArray[np.float64]
     count: int = 1
 
-    @property
-    def variance(self) -> float:
-        """Variance of one occurrence, in squared units."""
-        mean = float(self.values @ self.probabilities)
-        return float(self.values.astype(np.float64) ** 2 @ self.probabilities) - mean**2
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """`probabilities[i]` is the probability of a sum of `start + i` units."""
-
-    start: int
-    probabilities: NDArray[np.float64]
-
-    def tails(self, seen: int) -> tuple[float, float, float]:
-        """The probabilities of a sum below `seen`, of exactly `seen`, and above it."""
-        at = seen - self.start
-        below = float(self.probabilities[: max(at, 0)].sum())
-        above = float(self.probabilities[max(at + 1, 0) :].sum())
-        inside = 0 <= at < len(self.probabilities)
-        return below, float(self.probabilities[at]) if inside else 0.0, above
-
 
 def common_unit(values: NDArray[np.float64]) -> float | None:
     """The largest unit of which all values are whole multiples, up to rounding of the values.
@@ -94,32 +72,33 @@ def common_unit(values: NDArray[np.float64]) -> float | None:
     return unit if exact.all() else None
 
 
-def distribution_of_sum(
-    summands: Sequence[Summand], *, affordable: float = AFFORDABLE
-) -> Distribution | None:
+def distribution_of_sum(summands: Sequence[Summand]) -> tuple[int, NDArray[np.float64]] | None:
     """The distribution of the sum of independent summands, by convolution.
 
     Probabilities below 1e-26 are left out, so tails are right down to about `SMALLEST_P`.
 
     Returns:
-        The distribution, or None when it would cost more than `affordable` products.
+        The smallest sum, in units, and the probabilities of it and of those that follow; None when
+        it would cost more than `AFFORDABLE` products.
     """
     pieces = [piece for summand in summands for piece in _repeated(summand)]
     # The narrow ones first, so that the growing array stays short for as long as possible.
     pieces.sort(key=lambda piece: int(piece.values[-1] - piece.values[0]))
     variance, span, cost = 0.0, 1, 0.0
     for piece in pieces:
+        mean = float(piece.values @ piece.probabilities)
+        of_one = float(piece.values.astype(np.float64) ** 2 @ piece.probabilities) - mean**2
         for _ in range(piece.count):
             cost += len(piece.values) * (_STEP + span)
-            variance += piece.variance
+            variance += of_one
             span = min(span + int(piece.values[-1] - piece.values[0]), 1 + int(22 * variance**0.5))
-            if cost > affordable:
+            if cost > AFFORDABLE:
                 return None
     start, total = 0, np.ones(1)
     for piece in pieces:
         for _ in range(piece.count):
             start, total = _convolved(start, total, piece)
-    return Distribution(start, total)
+    return start, total
 
 
 def binomial_summand(step: int, count: int) -> Summand:

@@ -33,6 +33,21 @@ class Pair:
         return self.bench.protocol or self.reference.protocol or self.bench.benchmark
 
 
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """One checkpoint, matched with its baseline.
+
+    Attributes:
+        benchmarks: how many get a list of verdicts each; pairs are indexed from 0 up to it.
+        pairs: what is compared.
+        lacking: gated benchmarks of the baseline that the run does not have.
+    """
+
+    benchmarks: int
+    pairs: tuple[Pair, ...]
+    lacking: tuple[BaselineBenchmark, ...]
+
+
 def match(
     measured: Sequence[BenchmarkMeasurement], baseline: Sequence[BaselineBenchmark]
 ) -> Iterator[Pair]:
@@ -84,23 +99,19 @@ def _by_metric(
             yield Pair(index, replace(bench, scores=scores), reference)
 
 
-def match_baseline(
-    measured: Sequence[BenchmarkMeasurement], baseline: Baseline
-) -> tuple[tuple[Pair, ...], tuple[BaselineBenchmark, ...]]:
+def match_baseline(measured: Sequence[BenchmarkMeasurement], baseline: Baseline) -> Matched:
     """Pair a run's benchmarks with those of a baseline file.
 
     Bare numbers apply to every gated benchmark that has a metric of their name, `pass@1` or
     `humaneval/pass@1`; `MetricNames.check_numbers` refuses ambiguous ones.
 
-    Returns:
-        The pairs, and the gated benchmarks that the run lacks; of bare numbers those that are no
-        metric of the run, as one.
+    Of bare numbers, those that are no metric of the run are one benchmark that it lacks.
     """
     if not baseline.bare:
         pairs = tuple(match(measured, tuple(baseline.benchmarks.values())))
         met = {pair.reference.protocol for pair in pairs}
         left = (b for b in baseline.benchmarks.values() if b.primary and b.protocol not in met)
-        return pairs, tuple(left)
+        return Matched(len(measured), pairs, tuple(left))
     numbers = baseline.benchmarks[""]
     pairs = tuple(
         Pair(index, bench, _numbers_of(bench, numbers))
@@ -113,7 +124,7 @@ def match_baseline(
         for name, score in numbers.scores.items()
         if name not in known and name != METRIC
     }
-    return pairs, (replace(numbers, scores=unknown),)
+    return Matched(len(measured), pairs, (replace(numbers, scores=unknown),))
 
 
 def _names(bench: BenchmarkMeasurement) -> Iterable[tuple[str, str]]:

@@ -1,8 +1,7 @@
 """A checkpoint, measured: what every comparison and every conclusion is drawn from.
 
-The values do not depend on where they were read: a session's own run folder, another tool's result
-file, a table of numbers. What a source does not report is None or empty, and the conclusions name
-what cannot be concluded without it.
+What a source does not report is None or empty, and the conclusions name what cannot be concluded
+without it.
 """
 
 from __future__ import annotations

@@ -2,29 +2,19 @@
 
 Each cluster contributes c_1 ... c_g to the difference of two means, which is their sum. If the
 two checkpoints are equally good, each contribution is as likely to be `+c` as `-c`, so the
-p-value is the share of sign flips whose sum is at least as extreme as the one seen. With one 0/1
-sample a cluster every contribution is -1, 0 or 1 in units of 1/n, the sum is binomial, and the
-test is McNemar's, in closed form. With several samples or trials a cluster, contributions are
-still whole multiples of one unit and the distribution is a convolution. Only contributions of no
-common unit are flipped at random.
+p-value is the share of sign flips whose sum is at least as extreme as the one seen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .lattice import (
-    AFFORDABLE,
-    SMALLEST_P,
-    Distribution,
-    binomial_summand,
-    common_unit,
-    distribution_of_sum,
-)
+from .lattice import SMALLEST_P, Summand, binomial_summand, common_unit, distribution_of_sum
 
 DRAWS = 100_000
 # With at most this many clusters that moved, all 2^g sign flips are enumerated.
@@ -81,7 +71,8 @@ def sign_flip_test(
 ) -> PValues:
     """The sign flips of contributions of any size: exact wherever that can be done.
 
-    - All of one size: McNemar's test of the clusters that fell and rose.
+    - All of one size, as those of single 0/1 samples are: McNemar's test of the clusters that fell
+      and rose, whose sum is binomial.
     - Whole multiples of one unit (0/1 outcomes in clusters, equal numbers of trials): the
       distribution by convolution. p-values of less than 1e-20 are given as 1e-20.
     - At most 16 clusters that moved: each of the 2^g flips.
@@ -110,14 +101,21 @@ def sign_flip_test(
     return _flipped(moved, draws, seed)
 
 
-def from_distribution(distribution: Distribution, seen: int) -> PValues:
-    """The p-values of a sum `seen` under the exact distribution of sums, negative being worse.
+def exact_p_values(summands: Sequence[Summand], seen: int) -> PValues | None:
+    """The p-values of a sum `seen` of independent summands, negative being worse.
 
-    Two-sided is twice the smaller tail, what was seen included, at most 1.
+    Two-sided is twice the smaller tail, what was seen included, at most 1. None when the exact
+    distribution costs too much.
     """
-    below, at, above = distribution.tails(seen)
-    two_sided = min(1.0, 2 * (min(below, above) + at))
-    values = (below + at / 2, above + at / 2, two_sided)
+    distribution = distribution_of_sum(summands)
+    if distribution is None:
+        return None
+    start, probabilities = distribution
+    at = seen - start
+    below = float(probabilities[: max(at, 0)].sum())
+    above = float(probabilities[max(at + 1, 0) :].sum())
+    tied = float(probabilities[at]) if 0 <= at < len(probabilities) else 0.0
+    values = (below + tied / 2, above + tied / 2, min(1.0, 2 * (min(below, above) + tied)))
     worse, better, both = (min(1.0, max(p, SMALLEST_P)) for p in values)
     return PValues(worse, better, both)
 
@@ -131,10 +129,7 @@ def _exact(sums: NDArray[np.int64]) -> PValues | None:
     # A flip moves the sum by twice a size, so what is convolved is the sum of the sizes that are
     # added, not subtracted: W = 2 T - total.
     summands = [binomial_summand(int(m), int(k)) for m, k in zip(sizes, counts, strict=True)]
-    distribution = distribution_of_sum(summands, affordable=AFFORDABLE)
-    if distribution is None:
-        return None
-    return from_distribution(distribution, int(sums[sums > 0].sum()))
+    return exact_p_values(summands, int(sums[sums > 0].sum()))
 
 
 def _flipped(moved: NDArray[np.float64], draws: int, seed: int) -> PValues:

@@ -16,69 +16,38 @@ from ..scores.intervals import proportion_standard_error
 from ..scores.noise import draw_variance, noise_of_passes, variance_of_pass_at_k
 from ..scores.reducers import estimate_pass_at_k
 from ..scores.score import Noise
-from .mde import loss_mde, loss_power, lost_and_won, paired_shares_mde
-from .power import Rule, power_of_losses
+from .mde import Rule, loss_mde, loss_power, lost_and_won, paired_shares_mde, power_of_losses
 
 _MOST_TRIALS = 1000
 _MOST_SAMPLES = 2**27
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The drop that a comparison has to find.
-
-    Attributes:
-        drop: true drop, as a share.
-        power: share of comparisons that find it.
-        alpha: one-sided level of one test: the session's divided by the number of its tests, as
-            Holm's correction requires for the smallest p.
-        tolerance: as a share; a fall no larger than this never counts.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target(Rule):
+    """The drop that a comparison has to find, as a share, and when it counts as found."""
 
     drop: float
-    power: float
-    alpha: float
-    tolerance: float
-
-    @property
-    def rule(self) -> Rule:
-        """When the drop counts as found."""
-        return Rule(self.alpha, self.tolerance, self.power)
 
 
 @dataclass(frozen=True, slots=True)
-class FlipsRow:
-    """What 0/1 outcomes need at one share of flips.
+class PlanRow:
+    """What a metric needs at one share of flips or, for pass@k, with one number of trials.
 
     Attributes:
-        flips: share of samples that flip when nothing has changed.
-        source: where that is from; empty where it is assumed.
-        needed: samples; None where no number of them finds the drop.
-        mde: minimum detectable effect with the samples there are, as a share; None where no drop
-            is found, or without a baseline.
+        assumed: share of samples that flip when nothing has changed, or trials of each problem on
+            either side.
+        needed: samples or problems; None where no number of them finds the drop.
+        mde: minimum detectable effect with the samples or problems there are, as a share; None
+            where no drop is found, or without a baseline.
+        source: where a share of flips is from; empty where it is assumed.
+        standard_error: of pass@k over the problems there are, as a share; None without one.
     """
 
-    flips: float
-    source: str
+    assumed: float
     needed: int | None
     mde: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TrialsRow:
-    """What pass@k needs with one number of trials a problem, on either side.
-
-    Attributes:
-        trials: of each problem.
-        standard_error: of the score over the problems there are, as a share; None without one.
-        needed: problems; None where no number of them finds the drop.
-        mde: minimum detectable effect over the problems there are, as a share, or None.
-    """
-
-    trials: int
-    standard_error: float | None
-    needed: int | None
-    mde: float | None
+    source: str = ""
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +78,26 @@ def design_effect(value: float, n: int, standard_error: float | None) -> float:
 
 def by_flips(
     target: Target, flips: Iterable[tuple[float, str]], known: Shares | None = None
-) -> tuple[FlipsRow, ...]:
+) -> tuple[PlanRow, ...]:
     """A row for each share of flips.
 
     Args:
         flips: the shares, and where each is from.
         known: the baseline; its clusters are taken to be those of the flips too.
     """
-    rule = target.rule
     effect = known.design_effect if known else 1.0
     return tuple(
-        FlipsRow(
+        PlanRow(
             share,
-            source,
             samples_needed(
                 target.drop,
-                rule,
+                target,
                 flips=share,
                 baseline=known.value if known else None,
                 design_effect=effect,
             ),
-            paired_shares_mde(known.n / effect, share, known.value, rule) if known else None,
+            paired_shares_mde(known.n / effect, share, known.value, target) if known else None,
+            source,
         )
         for share, source in flips
     )
@@ -144,7 +112,7 @@ def mde_curve(
     """
     effect = known.design_effect if known else 1.0
     value = known.value if known else 0.5
-    return tuple(paired_shares_mde(n / effect, flips, value, target.rule) for n in ns)
+    return tuple(paired_shares_mde(n / effect, flips, value, target) for n in ns)
 
 
 def trials_of(shares: Iterable[float]) -> int | None:
@@ -218,14 +186,14 @@ def changed_beside_the_draw(
     return max(0.0, seen - draw)
 
 
-def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[TrialsRow, ...]:
+def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[PlanRow, ...]:
     """A row for each number of trials; both sides of the comparison have as many."""
     values = known.values
     n, total = len(values), sum(values)
     if not total:
         return ()
     value, unit = total / n, sum(v * v for v in values) / total
-    noise, rule = known.noise, target.rule
+    noise = known.noise
     rows = []
     for number in trials:
         draw = known.variance_of_draw(number) if number >= known.k else None
@@ -237,11 +205,11 @@ def by_trials(target: Target, known: Passes, trials: Iterable[int]) -> tuple[Tri
             of_problems = noise.share_of_problems * noise.se_now**2
             error = sqrt(of_problems + draw / n)
         rows.append(
-            TrialsRow(
+            PlanRow(
                 number,
-                error,
-                clusters_needed(target.drop, rule, variance=variance, unit=unit, baseline=value),
-                loss_mde(n, variance, unit, value, rule),
+                clusters_needed(target.drop, target, variance=variance, unit=unit, baseline=value),
+                loss_mde(n, variance, unit, value, target),
+                standard_error=error,
             )
         )
     return tuple(rows)
@@ -271,14 +239,12 @@ def samples_needed(
         Samples, or None where no number of them finds it: a drop within the tolerance, or one
         larger than the baseline's share.
     """
-    if not rule.tolerance < drop <= (1.0 if baseline is None else baseline):
-        return None
     lost, won = lost_and_won(drop, flips, baseline)
 
     def found(n: int) -> float:
         return power_of_losses(n / design_effect, lost, won, rule)
 
-    return _fewest(found, rule.power)
+    return _fewest(found, drop, rule, 1.0 if baseline is None else baseline)
 
 
 def clusters_needed(
@@ -296,18 +262,18 @@ def clusters_needed(
     Returns:
         Problems, or None as in `samples_needed`.
     """
-    if not rule.tolerance < drop <= baseline:
-        return None
 
     def found(n: int) -> float:
         return loss_power(drop, n, variance, unit, baseline, rule)
 
-    return _fewest(found, rule.power)
+    return _fewest(found, drop, rule, baseline)
 
 
-def _fewest(found: Callable[[int], float], power: float) -> int | None:
+def _fewest(found: Callable[[int], float], drop: float, rule: Rule, largest: float) -> int | None:
     """The fewest n with the power, by doubling and bisection; None above 2^27."""
-    high = 1
+    if not rule.tolerance < drop <= largest:
+        return None
+    high, power = 1, rule.power
     while found(high) < power:
         high *= 2
         if high > _MOST_SAMPLES:

@@ -11,35 +11,24 @@ strengths a regression. So both are computed, and the larger p counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..scores.reducers import estimate_pass_at_k
-from .lattice import AFFORDABLE, Summand, common_unit, distribution_of_sum
-from .permutation_test import DRAWS, NO_DIFFERENCE, PValues, from_distribution, sign_flip_test
+from .lattice import Summand, common_unit
+from .permutation_test import DRAWS, NO_DIFFERENCE, PValues, exact_p_values, sign_flip_test
 
 Counts = NDArray[np.int64]
+Trials = tuple[Counts, Counts]
+"""`[g]` each: how many trials of each problem passed, and how many there were, at least k."""
+# What the difference of each of so many problems can be when its trials' labels are permuted,
+# above the least there can be, `[s]`, ascending; and the probabilities, hypergeometric, `[s]`.
+_Labels = tuple[NDArray[np.float64], NDArray[np.float64], int]
 
 # A multinomial draw costs about as much as this many uniform ones for each of its values.
 _ALIKE = 15
-
-
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    """What a problem's difference can be when its trials' labels are permuted.
-
-    Attributes:
-        differences: `[s]`, ascending, this run minus the baseline, as pass@k.
-        probabilities: `[s]`, hypergeometric.
-        problems: how many problems have this distribution.
-    """
-
-    differences: NDArray[np.float64]
-    probabilities: NDArray[np.float64]
-    problems: int
 
 
 def pass_at_k(passed: Counts, trials: Counts, k: int) -> NDArray[np.float64]:
@@ -55,23 +44,12 @@ def pass_at_k(passed: Counts, trials: Counts, k: int) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64)[inverse.ravel()]
 
 
-def trials_test(
-    now_passed: Counts,
-    now_trials: Counts,
-    then_passed: Counts,
-    then_trials: Counts,
-    k: int,
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> PValues:
+def trials_test(now: Trials, then: Trials, k: int, *, draws: int = DRAWS, seed: int = 0) -> PValues:
     """Test the difference in pass@k over the same problems, whatever the numbers of trials.
 
     Args:
-        now_passed: `[g]`, trials of each problem that passed in this run.
-        now_trials: `[g]`, trials of each problem in this run, at least k.
-        then_passed: `[g]`, the same of the baseline.
-        then_trials: `[g]`, the same of the baseline, at least k.
+        now: this run's trials.
+        then: the baseline's, of the same problems.
         k: of pass@k.
         draws: random draws, where the distribution is too large to be computed.
         seed: of the random draws.
@@ -83,26 +61,15 @@ def trials_test(
     Raises:
         ValueError: a problem has fewer than k trials, or more passes than trials.
     """
-    now = pass_at_k(now_passed, now_trials, k)
-    then = pass_at_k(then_passed, then_trials, k)
-    signs = sign_flip_test(now - then, draws=draws, seed=seed)
-    if (now_trials == then_trials).all():
+    signs = sign_flip_test(pass_at_k(*now, k) - pass_at_k(*then, k), draws=draws, seed=seed)
+    if (now[1] == then[1]).all():
         return signs
-    labels = label_permutation_test(
-        now_passed, now_trials, then_passed, then_trials, k, draws=draws, seed=seed
-    )
+    labels = label_permutation_test(now, then, k, draws=draws, seed=seed)
     return PValues(*(max(pair) for pair in zip(signs, labels, strict=True)))
 
 
 def label_permutation_test(
-    now_passed: Counts,
-    now_trials: Counts,
-    then_passed: Counts,
-    then_trials: Counts,
-    k: int,
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
+    now: Trials, then: Trials, k: int, *, draws: int = DRAWS, seed: int = 0
 ) -> PValues:
     """Permute within each problem which trials are this run's and which the baseline's.
 
@@ -112,34 +79,30 @@ def label_permutation_test(
 
     Args and raises as in `trials_test`.
     """
-    seen = float(
-        (pass_at_k(now_passed, now_trials, k) - pass_at_k(then_passed, then_trials, k)).sum()
-    )
-    problems = np.stack([now_passed + then_passed, now_trials, then_trials])
+    seen = float((pass_at_k(*now, k) - pass_at_k(*then, k)).sum())
+    problems = np.stack([now[0] + then[0], now[1], then[1]])
     kinds, counts = np.unique(problems, axis=1, return_counts=True)
-    labels = [
-        _labels(*kind, k=k, problems=count)
-        for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True)
-    ]
-    fixed = sum(kind.problems * float(kind.differences[0]) for kind in labels)
-    labels = [kind for kind in labels if len(kind.differences) > 1]
+    labels: list[_Labels] = []
+    for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+        differences, probabilities = _differences(*kind, k=k)
+        seen -= count * float(differences[0])
+        if len(differences) > 1:
+            labels.append((differences - differences[0], probabilities, count))
     if not labels:
         return NO_DIFFERENCE
-    steps = [kind.differences - kind.differences[0] for kind in labels]
-    unit = common_unit(np.concatenate(steps))
+    unit = common_unit(np.concatenate([steps for steps, _, _ in labels]))
     if unit is not None:
-        summands = [
-            Summand(np.rint(step / unit).astype(np.int64), kind.probabilities, kind.problems)
-            for step, kind in zip(steps, labels, strict=True)
-        ]
-        distribution = distribution_of_sum(summands, affordable=AFFORDABLE)
-        if distribution is not None:
-            return from_distribution(distribution, round((seen - fixed) / unit))
-    return _drawn(labels, steps, seen - fixed, draws, np.random.default_rng(seed))
+        summands = [Summand(np.rint(s / unit).astype(np.int64), p, n) for s, p, n in labels]
+        exact = exact_p_values(summands, round(seen / unit))
+        if exact is not None:
+            return exact
+    return _drawn(labels, seen, draws, np.random.default_rng(seed))
 
 
-def _labels(passed: int, now_trials: int, then_trials: int, *, k: int, problems: int) -> _Labels:
-    """The differences of a problem of whose trials, of both sides, `passed` passed."""
+def _differences(
+    passed: int, now_trials: int, then_trials: int, *, k: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the difference of a problem can be, of whose trials `passed` passed, with its odds."""
     from scipy import special  # type: ignore[import-untyped]
 
     most = min(passed, now_trials)
@@ -149,26 +112,19 @@ def _labels(passed: int, now_trials: int, then_trials: int, *, k: int, problems:
     )
     ways = special.binom(now_trials, now) * special.binom(then_trials, passed - now)
     values, inverse = np.unique(np.round(differences, 12), return_inverse=True)
-    probabilities = np.bincount(inverse, weights=ways / ways.sum()).astype(np.float64)
-    return _Labels(values, probabilities, problems)
+    return values, np.bincount(inverse, weights=ways / ways.sum()).astype(np.float64)
 
 
-def _drawn(
-    labels: Sequence[_Labels],
-    steps: Sequence[NDArray[np.float64]],
-    seen: float,
-    draws: int,
-    rng: np.random.Generator,
-) -> PValues:
+def _drawn(labels: Sequence[_Labels], seen: float, draws: int, rng: np.random.Generator) -> PValues:
     """The same by random draws: the inverse of each problem's distribution function."""
     totals = np.zeros(draws)
-    for kind, step in zip(labels, steps, strict=True):
-        bounds = np.cumsum(kind.probabilities)[:-1]
-        if kind.problems > _ALIKE * len(step):
+    for step, probabilities, problems in labels:
+        bounds = np.cumsum(probabilities)[:-1]
+        if problems > _ALIKE * len(step):
             # How many of them have each value: fewer draws than one for each problem.
-            totals += rng.multinomial(kind.problems, kind.probabilities, size=draws) @ step
+            totals += rng.multinomial(problems, probabilities, size=draws) @ step
             continue
-        for _ in range(kind.problems):
+        for _ in range(problems):
             totals += step[np.searchsorted(bounds, rng.random(draws), side="right")]
     equal = 1e-9 * max(1.0, abs(seen))
     tied = int((np.abs(totals - seen) <= equal).sum()) + 1

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from .._util.text import (
-    MISSING,
-    hundredfold,
-    number,
-    number_interval,
-    percent,
-    percent_interval,
-)
+from .._util.text import MISSING, hundredfold, number, percent
 
 LESS_IS_BETTER = "↓"
 NO_DROP = "no drop"
@@ -22,8 +15,11 @@ def value(number_or_none: float | None, unit: str = "share") -> str:
 
 
 def value_interval(interval: tuple[float, float] | None, unit: str = "share") -> str:
-    """`[65.88, 69.62]`, in per cent of a share."""
-    return percent_interval(interval) if unit == "share" else number_interval(interval)
+    """`[65.88, 69.62]`, in per cent of a share; `[24.981, 27.102]` of other numbers."""
+    if interval is None:
+        return MISSING
+    ends = (f"{hundredfold(end):.2f}" if unit == "share" else number(end) for end in interval)
+    return f"[{', '.join(ends)}]"
 
 
 def size(difference: float | None, unit: str = "share") -> str:
@@ -51,8 +47,5 @@ def points_interval(interval: tuple[float, float] | None, unit: str = "share") -
     """`[-2.10, +0.54]`, in percentage points of a share."""
     if interval is None:
         return MISSING
-    if unit == "share":
-        low, high = map(hundredfold, interval)
-        return f"[{low:+.2f}, {high:+.2f}]"
-    low, high = interval
-    return f"[{low:+.4g}, {high:+.4g}]"
+    ends = (f"{hundredfold(end):+.2f}" if unit == "share" else f"{end:+.4g}" for end in interval)
+    return f"[{', '.join(ends)}]"

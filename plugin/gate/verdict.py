@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .._util.holm import holm
 from .._util.text import probability
 from ..scores.metric import default_tolerance
 from .units import size
@@ -140,17 +139,13 @@ class Verdict:
     remark: str = ""
     gated: bool = True
 
-    @property
-    def p_name(self) -> str:
-        """Which p `p_adjusted` is: `p better, Holm` or `p worse, Holm`."""
-        return "p better, Holm" if self.word == "improved" else "p worse, Holm"
 
-
-def verdict_p(verdict: Verdict) -> str:
+def verdict_p(verdict: Verdict | None) -> str:
     """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
-    if verdict.p_adjusted is None:
+    if verdict is None or verdict.p_adjusted is None:
         return ""
-    return probability(verdict.p_adjusted).replace("p", verdict.p_name, 1)
+    direction = "better" if verdict.word == "improved" else "worse"
+    return probability(verdict.p_adjusted).replace("p", f"p {direction}, Holm", 1)
 
 
 DEFAULT_TOLERANCE = default_tolerance("share")
@@ -238,20 +233,29 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
 
 
+def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """P-values after Holm's step-down correction (1979), in the order given; None was not tested.
+
+    Reject where one is at most alpha: the chance of any false rejection stays at most alpha,
+    whatever the dependence. The i-th smallest of m (from 0) is multiplied by m - i, at most 1, and
+    never below a smaller one's.
+    """
+    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted = list(p_values)
+    running = 0.0
+    for rank, (p, index) in enumerate(tested):
+        running = max(running, min(1.0, (len(tested) - rank) * p))
+        adjusted[index] = running
+    return tuple(adjusted)
+
+
 def _adjusted(
     candidates: Sequence[Candidate], p_values: Sequence[float | None]
 ) -> list[float | None]:
     """Holm-adjusted p of the gated candidates that are evaluated; the others are unchanged."""
-    adjusted = list(p_values)
-    family = [
-        i
-        for i, candidate in enumerate(candidates)
-        if candidate.gated and candidate.not_judged is None and p_values[i] is not None
-    ]
-    raw = [p for i in family if (p := p_values[i]) is not None]
-    for i, p in zip(family, holm(raw), strict=True):
-        adjusted[i] = p
-    return adjusted
+    pairs = list(zip(candidates, p_values, strict=True))
+    family = holm([p if c.gated and c.not_judged is None else None for c, p in pairs])
+    return [p if now is None else now for (_, p), now in zip(pairs, family, strict=True)]
 
 
 def _verdict(

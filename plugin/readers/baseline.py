@@ -153,7 +153,6 @@ def _explain(errors: list[ErrorDetails], where: str) -> CkptbenchError:
 
 
 def _known_keys(location: list[str]) -> list[str]:
-    """The keys of an object at this location in the file."""
     match location:
         case []:
             owner: Any = Baseline
@@ -167,7 +166,6 @@ def _known_keys(location: list[str]) -> list[str]:
 
 
 def _contradictions(baseline: Baseline) -> Iterator[tuple[str, str]]:
-    """Locations in a well-formed file and what is wrong there."""
     for protocol, bench in baseline.benchmarks.items():
         location = f"benchmarks → {protocol}"
         if isinstance(bench.trials, int) and bench.trials < 1:

@@ -15,8 +15,7 @@ from ..results.layout import STORE
 from ..results.lm_eval_files import ResultsFile, results_files
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
 from .baseline_measurement import read_baseline
-from .csv_table import read_table
-from .eval_results import ENDING, read_eval_results
+from .few_numbers import ENDING, read_eval_results, read_table
 from .lm_eval import read_lm_eval_file
 from .numbers import read_evalplus, read_numbers_file
 from .reported import read_object
@@ -151,7 +150,6 @@ def _of_evalplus(path: Path) -> bool:
 
 
 def _of_lm_eval(path: Path) -> bool:
-    """Whether a file has the shape of lm-eval's results, of any version."""
     try:
         content = read_object(path)
     except CkptbenchError:

@@ -9,7 +9,6 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from .._util.jsonio import is_number, parse_object, reading
-from ..gate.measurement import BenchmarkMeasurement
 from ..scores.intervals import (
     BOUNDED_METHOD,
     Interval,
@@ -45,30 +44,25 @@ def reported_score(
             as 0.
         kind: unit and direction. A share outside of 0 to 1 is shown and not compared.
     """
-    score = _score(metric, value, n or 0, standard_error, kind.unit == "share")
-    impossible = kind.unit == "share" and value is not None and not 0 <= value <= 1
-    return score.of(UNKNOWN if impossible else kind)
-
-
-def _score(
-    metric: str, value: float | None, count: int, standard_error: float | None, share: bool
-) -> Score:
-    share = share and value is not None and 0 <= value <= 1
+    count, share = n or 0, kind.unit == "share"
+    if share and value is not None and not 0 <= value <= 1:
+        kind, share = UNKNOWN, False
     if value is None:
-        return Score(metric, None, count, count, reason="the source reports no value")
-    if standard_error is None and (not count or not share):
+        reason = "the source reports no value"
+        return Score(metric, None, count, count, reason=reason).of(kind)
+    if standard_error is None and not (count and share):
         reason = NO_N if not count else "its standard error is not reported"
-        return Score(metric, value, count, count, reason=reason)
+        return Score(metric, value, count, count, reason=reason).of(kind)
     interval: Interval | None
     if share:
-        interval, method = share_interval(value, count or None, standard_error), BOUNDED_METHOD
+        interval, method = share_interval(value, n or None, standard_error), BOUNDED_METHOD
     else:
         interval = normal_interval(value, standard_error) if standard_error else None
         method = "normal"
     error = proportion_standard_error(value, count) if standard_error is None else standard_error
     reason = "" if interval else "too little is reported for an interval"
     method = method if interval else ""
-    return Score(metric, value, count, count, error, interval, method, reason)
+    return Score(metric, value, count, count, error, interval, method, reason).of(kind)
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -107,25 +101,3 @@ def run_of(spec: str) -> str:
         return ""
     parts = [part for part in re.split(r"[/\\]+", spec) if part not in ("", ".", "..")]
     return parts[-2] if len(parts) > 1 else ""
-
-
-def real_and_lambada(
-    values: Mapping[str, float | None], n: int | None, lambada_n: int | None
-) -> tuple[BenchmarkMeasurement, ...]:
-    """The benchmarks Real@K and LAMBADA, those with a value, of a source with their scores only.
-
-    Args:
-        values: fractions by metric: `real@1`, `real@5`, `lambada@1`.
-        n: samples of Real@K.
-        lambada_n: samples of LAMBADA@1.
-    """
-    counts = {"real": n, "lambada": lambada_n}
-    scores = {
-        name: tuple(reported_score(m, v, n=n) for m, v in values.items() if m.startswith(name))
-        for name, n in counts.items()
-    }
-    return tuple(
-        BenchmarkMeasurement(name, "", True, found)
-        for name, found in scores.items()
-        if any(score.value is not None for score in found)
-    )

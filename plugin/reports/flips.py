@@ -1,8 +1,7 @@
 """The samples whose outcome changed, with their texts: against the baseline, or a run's best.
 
 A sample is *lost* when the compared checkpoint got it right (or more often right) and this one did
-not, and *won* the other way round. Samples of protocols other than the headline one are left out:
-they are the same texts again.
+not, and *won* the other way round. Only the headline protocol counts: others have the same texts.
 """
 
 from __future__ import annotations
@@ -63,25 +62,6 @@ class FlipGroup:
     missing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A group before its samples are read.
-
-    Attributes:
-        group: without samples.
-        changes: of its samples, by node id against a baseline, by hash against the best checkpoint.
-        path: of the result that holds the samples.
-        rows: reads the checkpoint's samples of the benchmark.
-        best_rows: reads those of the best checkpoint; None against a baseline.
-    """
-
-    group: FlipGroup
-    changes: Mapping[str, str]
-    path: Path
-    rows: Callable[[], Iterable[SampleRow]]
-    best_rows: Callable[[], Iterable[SampleRow]] | None
-
-
 _Compared = tuple[
     BenchmarkResult | BenchmarkMeasurement, str, Mapping[str, str], Measurement | None
 ]
@@ -100,12 +80,18 @@ def flip_groups(
         most: samples with texts over all groups; each group has an equal share of them.
     """
     plans = list(_plans(results, conclusions))
-    share = max(1, most // max(1, sum(bool(plan.changes) for plan in plans)))
-    for plan in plans:
-        yield _with_samples(plan, share)
+    share = max(1, most // max(1, sum(bool(changes) for changes, _ in plans)))
+    for changes, with_samples in plans:
+        yield with_samples(_fair_share(changes, share))
 
 
-def _plans(results: Sequence[Result], conclusions: Conclusions) -> Iterator[_Plan]:
+def _plans(
+    results: Sequence[Result], conclusions: Conclusions
+) -> Iterator[tuple[Mapping[str, str], Callable[[Mapping[str, str]], FlipGroup]]]:
+    """The changes of each group, and what makes the group with the samples of some of them.
+
+    Samples are identified by node id against a baseline, by hash against the best checkpoint.
+    """
     origin = {(m.source, m.name): result for result in results for m in result.measurements}
     rows = {id(row.measurement): row for row in overview(results, conclusions).rows}
 
@@ -129,13 +115,10 @@ def _plans(results: Sequence[Result], conclusions: Conclusions) -> Iterator[_Pla
             for bench, reference, changes, best in compared:
                 about = (bench.benchmark, bench.protocol, _first_metric(bench), reference)
                 lost = list(changes.values()).count("lost")
-                yield _Plan(
-                    FlipGroup(row.label, *about, lost, len(changes) - lost),
-                    changes,
-                    result.path,
-                    partial(result.samples, name, bench.benchmark),
-                    partial(best_rows, best.source, best.name, *about[:2]) if best else None,
-                )
+                group = FlipGroup(row.label, *about, lost, len(changes) - lost)
+                rows_of = partial(result.samples, name, bench.benchmark)
+                of_best = partial(best_rows, best.source, best.name, *about[:2]) if best else None
+                yield changes, partial(_with_samples, group, result.path, rows_of, of_best)
 
 
 def _against_baseline(row: CheckpointRow) -> Iterator[_Compared]:
@@ -179,31 +162,36 @@ def _changes(
     }
 
 
-def _with_samples(plan: _Plan, share: int) -> FlipGroup:
-    """The group with at most `share` of its samples."""
-    chosen = _fair_share(plan.changes, share)
+def _with_samples(
+    group: FlipGroup,
+    path: Path,
+    rows_of: Callable[[], Iterable[SampleRow]],
+    of_best: Callable[[], Iterable[SampleRow]] | None,
+    chosen: Mapping[str, str],
+) -> FlipGroup:
+    """The group with some of its samples, those of the best checkpoint beside them."""
     if not chosen:
-        return plan.group
-    protocol, by_hash = plan.group.protocol, plan.best_rows is not None
+        return group
+    protocol, by_hash = group.protocol, of_best is not None
     opposite = {key: "won" if change == "lost" else "lost" for key, change in chosen.items()}
     rows: dict[str, SampleRow] = {}
     references: dict[str, SampleRow] = {}
     missing = ""
     try:
-        rows = _rows(plan.rows(), protocol, chosen, by_hash=by_hash)
-        if plan.best_rows is not None:
-            references = _rows(plan.best_rows(), protocol, opposite, by_hash=True)
+        rows = _rows(rows_of(), protocol, chosen, by_hash=by_hash)
+        if of_best is not None:
+            references = _rows(of_best(), protocol, opposite, by_hash=True)
     except CkptbenchError as error:  # a report without texts is better than none
         missing = f"{error.where}: {error.what}"
     if not rows and not missing:
-        missing = f"{plan.path} keeps no texts of its samples"
+        missing = f"{path} keeps no texts of its samples"
     samples = [
         FlippedSample(change, rows[key], references.get(key))
         for key, change in chosen.items()
         if key in rows
     ]
     ordered = tuple(sorted(samples, key=lambda sample: sample.change))
-    return replace(plan.group, samples=ordered, missing=missing)
+    return replace(group, samples=ordered, missing=missing)
 
 
 def _fair_share(wanted: Mapping[str, str], share: int) -> dict[str, str]:

@@ -134,13 +134,10 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
 
 
 def _command(severity: str, title: str, message: str) -> str:
-    return f"::{severity} title={_property(title)}::{_data(message)}"
+    title = _data(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{severity} title={title}::{_data(message)}"
 
 
 def _data(value: str) -> str:
     """The escapes of a workflow command's message; `%` first, as all of them contain one."""
     return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(value: str) -> str:
-    return _data(value).replace(":", "%3A").replace(",", "%2C")

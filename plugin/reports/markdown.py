@@ -113,7 +113,6 @@ def _score(cell: MetricRow) -> str:
 
 
 def _noise(conclusions: Conclusions) -> Iterator[str]:
-    """The step-to-step noise of each run that has enough checkpoints for it."""
     for run in conclusions.runs:
         known = [each for each in run.noise if each.step is not None]
         if known:

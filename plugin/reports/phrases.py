@@ -164,14 +164,12 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
     return shlex.join(["pytest", nodeid, *options])
 
 
-def missing_packages(reasons: Iterable[str]) -> Counter[str]:
-    """How many programs failed for each missing package, from the reasons of their failures."""
-    return Counter(found[1] for found in map(_NO_MODULE.search, reasons) if found is not None)
-
-
 def missing_packages_note(reasons: Iterable[str]) -> str:
-    """How many programs lack which package, with a remedy; empty when none is missing."""
-    missing = missing_packages(reasons)
+    """How many programs lack which package, by the reasons of their failures, with a remedy.
+
+    Empty when none is missing.
+    """
+    missing = Counter(found[1] for found in map(_NO_MODULE.search, reasons) if found is not None)
     if not missing:
         return ""
     n = missing.total()

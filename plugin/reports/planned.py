@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from .._util.text import aligned
 from ..gate.measurement import BenchmarkMeasurement, Measurement
-from ..gate.planning import FlipsRow, Passes, Shares, Target, by_flips, by_trials, design_effect
+from ..gate.planning import (
+    Passes,
+    PlanRow,
+    Shares,
+    Target,
+    by_flips,
+    by_trials,
+    changed_beside_the_draw,
+    design_effect,
+    trials_of,
+)
 from ..gate.units import NO_DROP, size
-from ..readers.plannable import changed_of, noise_floor, passes_of, seen_flips
 from ..readers.result import Result
 from ..scores.score import Score
 
@@ -46,7 +56,7 @@ class Planned:
 
     title: str
     lines: tuple[str, ...]
-    flips: tuple[FlipsRow, ...] = ()
+    flips: tuple[PlanRow, ...] = ()
     baseline: Shares | None = None
 
 
@@ -73,7 +83,7 @@ def plan_metric(
         return _not_planned(title, "it is no share of which more is better")
     if score.value is None or not score.n:
         return _not_planned(title, "the baseline reports no value with its n")
-    passes = passes_of(result, benchmark, score.metric)
+    passes = _passes_of(result, benchmark, score.metric)
     if passes is not None:
         return _of_trials(target, title, score, passes, benchmark, assumed)
     column = benchmark.column(score.metric)
@@ -81,7 +91,7 @@ def plan_metric(
         why = "its values are graded, which is planned only for pass@k with pass@1 beside it"
         return _not_planned(title, why)
     effect = design_effect(score.value, score.n, score.standard_error)
-    seen = [*noise_floor(result, benchmark), *seen_flips(column, score, assumed.second)]
+    seen = [*_noise_floor(result, benchmark), *_seen_flips(column, score, assumed.second)]
     title += f": {score.value:.2%} of {score.n:,} samples"
     title += f", design effect {effect:.2f}" if effect > 1 else ""
     shares = Shares(score.value, score.n, effect)
@@ -103,7 +113,7 @@ def _of_flips(
     header = ["flips", "samples needed"] + ([f"MDE at n = {baseline.n:,}"] if baseline else [])
     cells = [
         [
-            f"{100 * row.flips:.3g}%" + (f" ({row.source})" if row.source else ""),
+            f"{100 * row.assumed:.3g}%" + (f" ({row.source})" if row.source else ""),
             _count(row.needed),
             *([_effect(row.mde)] if baseline else []),
         ]
@@ -122,7 +132,7 @@ def _of_trials(
 ) -> Planned:
     now = max(n for n, _ in passes.counts)
     footnote = "  of two sides that differ by the draw alone"
-    changed = changed_of(passes, benchmark, score.metric, assumed.second)
+    changed = _changed_of(passes, benchmark, score.metric, assumed.second)
     if changed is not None:
         passes = replace(passes, changed=changed)
         footnote = "  of two sides that differ as these two do, beside the draw"
@@ -135,7 +145,7 @@ def _of_trials(
         return _not_planned(title, why)
     header = ["trials", "standard error", "problems needed", f"MDE at n = {n:,}"]
     cells = [
-        [f"{row.trials:,}", _effect(row.standard_error), _count(row.needed), _effect(row.mde)]
+        [f"{row.assumed:,}", _effect(row.standard_error), _count(row.needed), _effect(row.mde)]
         for row in rows
     ]
     lines = [*aligned([header, *cells], left=0), footnote]
@@ -146,6 +156,71 @@ def _of_trials(
             f"{noise.share_of_problems:.0%} the choice of problems"
         )
     return Planned(title, tuple(lines))
+
+
+def _noise_floor(result: Result, benchmark: BenchmarkMeasurement) -> Iterator[tuple[float, str]]:
+    checkpoints = result.summary.checkpoints if result.summary else ()
+    for bench in (b for checkpoint in checkpoints for b in checkpoint.benchmarks):
+        if bench.protocol == benchmark.protocol and bench.floor and bench.floor.samples:
+            yield bench.floor.flipped / bench.floor.samples, "noise floor"
+
+
+def _seen_flips(
+    column: dict[str, float], score: Score, second: Measurement | None
+) -> Iterator[tuple[float, str]]:
+    if second is None:
+        return
+    other = _column_of(second, score.metric)
+    common = column.keys() & other.keys()
+    if common:
+        flips = sum(column[sample] != other[sample] for sample in common)
+        yield flips / len(common), f"against {second.name}"
+
+
+def _column_of(measurement: Measurement, metric: str) -> dict[str, float]:
+    columns = (each.column(metric) for each in measurement.primary_benchmarks())
+    return next(filter(None, columns), {})
+
+
+def _passes_of(result: Result, benchmark: BenchmarkMeasurement, metric: str) -> Passes | None:
+    """The trials behind a metric pass@k, from its problems' shares of passed ones.
+
+    None for another metric, without the problems' pass@1, or with one trial each.
+    """
+    name, at, k = metric.partition("@")
+    shares = benchmark.column("pass@1")
+    if name != "pass" or not at or not k.isdecimal():
+        return None
+    if not shares or not all(map(isfinite, shares.values())):
+        return None
+    requested = result.summary.drawing.get("num_samples") if result.summary else None
+    trials = (
+        requested if isinstance(requested, int) and requested > 1 else trials_of(shares.values())
+    )
+    if trials is None or trials < 2 or benchmark.table is None:
+        return None
+    counts = [(trials, round(share * trials)) for share in shares.values()]
+    return Passes(counts, int(k), benchmark.table.clusters)
+
+
+def _changed_of(
+    passes: Passes, benchmark: BenchmarkMeasurement, metric: str, second: Measurement | None
+) -> float | None:
+    """The problems' differences between two results beside the draw; None where not known."""
+    if second is None:
+        return None
+    now, then = benchmark.column(metric), _column_of(second, metric)
+    shares = _column_of(second, "pass@1")
+    common = [sample for sample in now if sample in then and sample in shares]
+    trials = trials_of(shares[sample] for sample in common)
+    if not common or trials is None:
+        return None
+    other = Passes(
+        [(trials, round(shares[sample] * trials)) for sample in common], passes.k, common
+    )
+    differences = [now[sample] - then[sample] for sample in common]
+    both = max(n for n, _ in passes.counts), trials
+    return changed_beside_the_draw(passes, other, differences, both)
 
 
 def _effect(share: float | None) -> str:

@@ -88,7 +88,6 @@ def write_problems(
 def _problems(
     answered: Iterable[tuple[PlannedItem, str, str | None]], outcomes: Mapping[str, Recorded]
 ) -> Iterable[Problem]:
-    """The problems of a group, by id."""
     found: dict[str, Problem] = {}
     for item, fields, _ in answered:
         problem = found.get(item.id)

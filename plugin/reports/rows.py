@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import Comparison, Verdict, verdict_p
+from ..gate.verdict import Comparison, Verdict
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
 from . import phrases
@@ -23,6 +23,11 @@ COMPARISON: Columns = {
     "p worse, Holm": "p",
 }
 VERDICT: Columns = {"verdict": "verdict_label"}
+
+
+def _text(show: Callable[[Score], str]) -> property:
+    """A property of a row: its score as text."""
+    return property(lambda row: show(row.score))
 
 
 def _figure(show: Callable[[Comparison], str]) -> property:
@@ -68,21 +73,10 @@ class MetricRow:
         """The metric, with an arrow where less is better."""
         return f"{self.metric} {units.LESS_IS_BETTER}" if self.less_is_better else self.metric
 
-    @property
-    def value(self) -> str:
-        """`67.78%`, or `-` where `remark` says why."""
-        return units.value(self.score.value, self.score.unit)
-
-    @property
-    def n(self) -> str:
-        """Samples behind the score."""
-        return words.count(self.score.n)
-
-    @property
-    def interval(self) -> str:
-        """The score's 95% interval."""
-        return units.value_interval(self.score.interval, self.score.unit)
-
+    # `67.78%`, or `-` where `remark` says why; the samples behind it; its 95% interval.
+    value = _text(lambda score: units.value(score.value, score.unit))
+    n = _text(lambda score: words.count(score.n))
+    interval = _text(lambda score: units.value_interval(score.interval, score.unit))
     # The baseline's value over the compared samples; the signed difference and its 95% interval.
     baseline = _figure(lambda known: units.value(known.baseline, known.unit))
     difference = _figure(lambda known: units.points(known.difference, known.unit))
@@ -113,11 +107,6 @@ class MetricRow:
         return f"{p} (better)" if verdict.word == "improved" else p
 
     @property
-    def p_sentence(self) -> str:
-        """`p worse, Holm = 0.0312`; empty without one."""
-        return verdict_p(self.verdict) if self.verdict else ""
-
-    @property
     def word(self) -> str:
         """The verdict's word."""
         return self.verdict.word if self.verdict else ""
@@ -126,11 +115,6 @@ class MetricRow:
     def verdict_label(self) -> str:
         """The verdict, marked where it is not gated."""
         return self.word if self.gated else f"{self.word} (not gated)"
-
-    @property
-    def detail(self) -> str:
-        """The verdict's sentence."""
-        return self.verdict.detail if self.verdict else ""
 
     @property
     def remark(self) -> str:
@@ -192,8 +176,9 @@ def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
     """
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.detail and row.gated and row.word not in ("unchanged", "improved", "identical"):
-            metrics.setdefault((row.word, row.detail), []).append(row.metric)
+        detail = row.verdict.detail if row.verdict else ""
+        if detail and row.gated and row.word not in ("unchanged", "improved", "identical"):
+            metrics.setdefault((row.word, detail), []).append(row.metric)
     return [
         (word, f"{', '.join(names)} {word}: {detail}") for (word, detail), names in metrics.items()
     ]

@@ -50,10 +50,7 @@ def sample_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
 
 def response_text(response: Mapping[str, JSON] | None) -> str:
     """The model's answer: a text, the candidates with the best first, or likelihoods."""
-    return "no answer" if response is None else _short(answer_text(response))
-
-
-def _short(text: str) -> str:
+    text = "no answer" if response is None else answer_text(response)
     rest = len(text) - RESPONSE_CHARS
     return text if rest <= 0 else f"{text[:RESPONSE_CHARS]}… ({words.count(rest)} more characters)"
 

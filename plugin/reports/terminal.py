@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._util import text as words
 from ..gate import units
-from ..gate.verdict import WORDS
+from ..gate.verdict import WORDS, verdict_p
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude
@@ -88,7 +88,6 @@ def terminal_lines(
 def _together(
     summary: Summary, conclusions: Conclusions, columns: int, *, verbose: bool
 ) -> Iterator[Line]:
-    """The table of the checkpoints and the conclusions."""
     from .terminal_sweep import curve_lines
 
     answering = phrases.answering(*summary.checkpoints)
@@ -161,7 +160,8 @@ def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
         if split and row.baseline:
             compared_line = f"    baseline {row.baseline}, diff {row.change}"
             compared_line += f", MDE {row.mde}" if row.mde != words.MISSING else ""
-            compared_line += f", {row.p_sentence}" if row.p_sentence else ""
+            p = verdict_p(row.verdict)
+            compared_line += f", {p}" if p else ""
             found.append(Line(compared_line, markup))
         yield [*found, Line(f"    {row.remark}", _YELLOW)] if row.remark else found
 

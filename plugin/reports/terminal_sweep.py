@@ -118,7 +118,6 @@ def _rows(
 
 
 def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
-    """The metrics with their noise; why there is none where no metric has any."""
     if len(run.measurements) < 2 or not run.noise:
         return
     if all(each.step is None for each in run.noise) and not short:
@@ -132,20 +131,15 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
 
 
 def _mismatches(conclusions: Conclusions) -> Iterator[str]:
-    """The reported composites that differ from their parts; nothing when none does."""
     wrong = conclusions.mismatches
     if not wrong:
         return
     disagree = "disagrees" if len(wrong) == 1 else "disagree"
     yield f"{words.counted(len(wrong), 'reported composite')} {disagree} with their parts:"
-    rows = [("run", "checkpoint", "reported", "from its parts", "diff")]
+    rows: list[tuple[str, ...]] = [("run", "checkpoint", "reported", "from its parts", "diff")]
     for each in wrong:
-        shown = (
-            f"{each.printed:.4f}",
-            f"{each.computed:.4f}",
-            f"{each.printed - each.computed:+.4f}",
-        )
-        rows.append((each.run, each.name, *shown))
+        values = (f"{value:.4f}" for value in (each.printed, each.computed))
+        rows.append((each.run, each.name, *values, f"{each.printed - each.computed:+.4f}"))
     yield from words.aligned(rows, left=2)
     yield ""
 

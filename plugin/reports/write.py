@@ -53,7 +53,6 @@ def check_formats(names: Sequence[str]) -> None:
 
 
 def _named(names: Sequence[str], where: str) -> list[ReportFormat]:
-    """The formats of these names, each once."""
     formats = report_formats()
     for name in names:
         if name not in formats:

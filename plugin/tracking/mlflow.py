@@ -176,8 +176,6 @@ def _send(
 
 
 class _Sender:
-    """Sends one session into one experiment."""
-
     def __init__(self, client: MlflowClient, experiment: str, session: SessionRecord) -> None:
         self._client = client
         self._experiment = experiment

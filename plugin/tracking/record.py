@@ -172,13 +172,12 @@ def _params(summary: Summary, checkpoint: CheckpointResult) -> dict[str, str]:
 
 
 def _add(points: dict[tuple[str, int], float], score: Score, name: str, step: int) -> None:
-    for key, value in ((name, score.value), (standard_error_name(name), score.standard_error)):
+    for key, value in ((name, score.value), (f"{name}_se", score.standard_error)):
         if score.value is not None and value is not None:
             points[key, step] = value
 
 
 def _verdict(checkpoints: Sequence[CheckpointResult]) -> str:
-    """The most severe word of the gated verdicts."""
     words = {v.word for c in checkpoints for b in c.benchmarks if b.primary for v in b.verdicts}
     words |= {verdict.word for checkpoint in checkpoints for verdict in checkpoint.missing}
     return next((word for word in SEVERITY if word in words), "not compared")
@@ -203,11 +202,6 @@ def legal_name(name: str) -> str:
 def metric_name(metric: str, protocol: str = "") -> str:
     """`real_at_1`, or `real/single-mask/real_at_1` with a protocol that is not the first."""
     return legal_name(f"{protocol}/{metric}" if protocol else metric)
-
-
-def standard_error_name(metric: str) -> str:
-    """The metric that holds another one's standard error."""
-    return f"{metric}_se"
 
 
 def cut(text: str, most: int) -> str:

@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ckptbench._util.holm import holm
 from ckptbench.gate.mde import (
+    Rule,
     clustered_shares_mde,
     graded_mde,
     paired_shares_mde,
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import mcnemar, sign_flip_test
-from ckptbench.gate.power import Rule
 from ckptbench.gate.trials_test import pass_at_k, trials_test
 from ckptbench.gate.unpaired_test import p_of_lower
+from ckptbench.gate.verdict import holm
 
 ALPHA, TOLERANCE = 0.05, 0.01
 METRICS, CHECKPOINTS = 3, 20
@@ -274,7 +274,7 @@ def sampled(problems: int, k: int, name: str, *, runs: int, seed: int, unchanged
         return (
             values[passed] - values[before],
             values[before],
-            trials_test(passed, trials, before, trials, k, draws=DRAWS).worse,
+            trials_test((passed, trials), (before, trials), k, draws=DRAWS).worse,
         )
 
     def found(differences: Floats, p: float) -> bool:
@@ -310,7 +310,7 @@ def unequal(
     alarms = 0
     for _ in range(runs):
         now, then = strengths(rng, problems, name, null)
-        p = trials_test(rng.binomial(here, now), here, rng.binomial(there, then), there, 1)
+        p = trials_test((rng.binomial(here, now), here), (rng.binomial(there, then), there), 1)
         # Without the tolerance, so that it is the test which keeps alpha.
         alarms += p.worse <= ALPHA
     return Row(

@@ -15,13 +15,13 @@ from statistics import median
 import numpy as np
 
 from ckptbench.gate.mde import (
+    Rule,
     clustered_shares_mde,
     graded_mde,
     paired_shares_mde,
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import sign_flip_test
-from ckptbench.gate.power import Rule
 from ckptbench.gate.trials_test import trials_test
 from ckptbench.gate.unpaired_test import suissa_shuster_test
 
@@ -53,7 +53,7 @@ def calls() -> dict[str, tuple[float, Call]]:
     for k in (1, 5):
         measured[f"pass@{k}, 20 trials against 5, 1,000 problems"] = (
             100 if k == 1 else 2_000,
-            lambda k=k: trials_test(now, here, then, there, k),
+            lambda k=k: trials_test((now, here), (then, there), k),
         )
     for sizes in ((20, 200), (232, 2_400), (14_000, 14_000)):
         measured["unpaired shares, {:,} against {:,}".format(*sizes)] = (

@@ -66,7 +66,8 @@ def test_the_best_is_the_one_before_the_training_went_too_far(run: RunConclusion
     assert [best.metric for best in run.best] == [*SHARES, "real_bits_per_byte"]
     for best in (each for each in run.best if each.metric in SHARES):
         assert best.best == BEST
-        assert not {EARLY, OVERTRAINED} & {best.earliest, *best.alike}
+        tied = {rival.name for rival in best.rivals if not rival.distinguishable}
+        assert not {EARLY, OVERTRAINED} & {best.earliest, *tied}
 
 
 def test_the_last_has_fallen_with_an_interval_without_zero(run: RunConclusions) -> None:

@@ -120,7 +120,6 @@ def _shortened(samples: list[list[JSON]]) -> tuple[list[list[JSON]], int]:
 
 
 def _shorter(text: list[JSON], chars: int) -> list[JSON]:
-    """A field with fewer characters, around its last mark."""
     label, whole, marks, gone = text
     shown = cut(label, whole, tuple(map(tuple, marks)), chars)
     return [shown.label, shown.text, [list(mark) for mark in shown.marks], shown.cut + gone]

@@ -28,8 +28,8 @@ from ..overview import (
     noise_rows,
     overview,
 )
-from ..plots.figures import Drawing, drawings
-from ..plots.series import BarChart, Chart, CurveChart, charts
+from ..plots.figures import Drawing
+from ..plots.series import BarChart, Chart, CurveChart
 from ..rows import MetricRow
 from .charts import embedded_svg
 from .flips_json import ROWS, Embedded, embedded_flips, script_json
@@ -44,19 +44,15 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def html_report(
-    results: Sequence[Result],
-    conclusions: Conclusions,
-    drawn: Sequence[Drawing] | None = None,
+    results: Sequence[Result], conclusions: Conclusions, drawn: Sequence[Drawing]
 ) -> str:
-    """The whole page; `drawn` are the charts of the plot files, None to draw them here.
+    """The whole page; `drawn` are the charts of the plot files.
 
     Raises:
-        CkptbenchError: jinja2 or matplotlib is not installed.
+        CkptbenchError: jinja2 is not installed.
     """
     template = _template()
     table = overview(results, conclusions)
-    if drawn is None:
-        drawn = drawings(*charts(results, conclusions))
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
     composites = [(row.measurement.composite, row.measurement.weights) for row in table.rows]
@@ -135,14 +131,12 @@ def _fact_columns(rows: Sequence[CheckpointRow]) -> dict[str, tuple[float | int 
 
 
 def _number(value: float | None) -> str:
-    """`14,800`, `0.5`."""
     if value is None:
         return words.MISSING
     return words.count(int(value)) if value == int(value) else f"{value:g}"
 
 
 def _remark(cell: MetricRow) -> str:
-    """Why there is no value, or that less is better."""
     better = "lower is better" if cell.less_is_better else ""
     return cell.score.reason if cell.score.value is None else better
 
@@ -176,7 +170,6 @@ def _chart_rows(chart: Chart) -> Iterator[tuple[str, ...]]:
 
 
 def _run_details(run: RunConclusions) -> tuple[str, ...]:
-    """Every sentence on one run: its best ones, its peaks, whether training can stop."""
     details = [*(each.detail for each in run.best), *(each.detail for each in run.peaks)]
     return tuple(filter(None, [*details, run.stopping.detail if run.stopping else ""]))
 
@@ -190,7 +183,6 @@ def _noise_tables(conclusions: Conclusions) -> Iterator[tuple[str, Rows, str]]:
 
 
 def _run_pairs(conclusions: Conclusions) -> Rows:
-    """Rows of the table of runs side by side, the header first."""
     header = ("metric", "left", "right", "at", "difference", "95% interval", "different")
     rows = tuple(
         (
@@ -209,7 +201,6 @@ def _run_pairs(conclusions: Conclusions) -> Rows:
 
 
 def _flips_remark(embedded: Embedded) -> str:
-    """What was left out of the list, and where it is."""
     sentences = [f"Without texts: {reason}." for reason in embedded.missing]
     if embedded.shown < embedded.flips:
         sentences.append(
@@ -258,7 +249,6 @@ def _environments(results: Sequence[Result]) -> Iterator[tuple[str, list[tuple[s
 
 
 def _notes(results: Sequence[Result], conclusions: Conclusions) -> tuple[str, ...]:
-    """Every note, once: on the conclusions, the sources and their runs."""
     found = list(conclusions.notes)
     for result in results:
         found += result.notes

@@ -23,7 +23,7 @@ from .. import INSTALL
 from .series import BarChart, Chart, CurveChart, Point
 
 if TYPE_CHECKING:
-    from ...gate.planning import FlipsRow, Shares, Target
+    from ...gate.planning import PlanRow, Shares, Target
 
 # Okabe and Ito's colours, the dark ones: readers who do not see all colours can distinguish them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
@@ -86,7 +86,7 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def write_plan(
-    path: Path, title: str, target: Target, rows: Sequence[FlipsRow], known: Shares | None
+    path: Path, title: str, target: Target, rows: Sequence[PlanRow], known: Shares | None
 ) -> None:
     """Write the chart of a plan as SVG, or as PNG where the path ends in `.png`.
 
@@ -164,7 +164,7 @@ def bar_figure(chart: BarChart) -> Any:
     return figure
 
 
-def plan_figure(title: str, target: Target, rows: Sequence[FlipsRow], known: Shares | None) -> Any:
+def plan_figure(title: str, target: Target, rows: Sequence[PlanRow], known: Shares | None) -> Any:
     """A matplotlib figure of the smallest drop that is found, by the number of samples."""
     from matplotlib.ticker import FuncFormatter
 
@@ -176,7 +176,7 @@ def plan_figure(title: str, target: Target, rows: Sequence[FlipsRow], known: Sha
     ns = [round(10 ** (1 + step / _STEPS)) for step in range(_STEPS * _DECADES)]
     ns = [n for n in ns if n <= last]
     for index, row in enumerate(rows):
-        drops = mde_curve(target, row.flips, ns, known)
+        drops = mde_curve(target, row.assumed, ns, known)
         points = [(n, drop * 100) for n, drop in zip(ns, drops, strict=True) if drop is not None]
         axes.plot(
             [n for n, _ in points],
@@ -184,7 +184,7 @@ def plan_figure(title: str, target: Target, rows: Sequence[FlipsRow], known: Sha
             color=COLOURS[index % len(COLOURS)],
             linestyle=DASHES[index % len(COLOURS)],
             label=plain(
-                f"{100 * row.flips:.3g}% flips" + (f" ({row.source})" if row.source else "")
+                f"{100 * row.assumed:.3g}% flips" + (f" ({row.source})" if row.source else "")
             ),
         )
     axes.axhline(target.drop * 100, color=_DARK, linewidth=0.8)
@@ -246,7 +246,6 @@ def matplotlib_set() -> Iterator[None]:
 
 
 def _drawn(figure: Any) -> tuple[str, bytes]:
-    """A figure as SVG and as PNG."""
     text, image = io.StringIO(), io.BytesIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(image, format="png", dpi=150, metadata={"Software": None})

@@ -60,7 +60,7 @@ def test_several_tasks_without_a_composite_are_judged_by_their_average() -> None
     assert average is not None
     assert average.value == pytest.approx((0.4 + 0.7 + 0.8) / 3)
     best = next(each for each in run.best if each.metric == "average")
-    assert best.alike == ()
+    assert all(rival.distinguishable for rival in best.rivals)
     comparison = best.rivals[1].comparison
     assert comparison is not None
     assert comparison.kind == "unpaired"

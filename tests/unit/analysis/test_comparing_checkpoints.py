@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckptbench.analysis.best import best_of
 from ckptbench.analysis.compare import Settings, compare, standard_error_of
 from ckptbench.analysis.composites import with_composite
+from ckptbench.analysis.curve import best_of
 from ckptbench.gate.measurement import Measurement
 from ckptbench.scores.composite import DEFAULT_WEIGHTS
 from ckptbench.scores.score import SampleValues, Score

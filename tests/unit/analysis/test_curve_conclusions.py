@@ -72,7 +72,8 @@ def test_the_earliest_that_is_tied_with_the_best_is_named(asked: Make) -> None:
     (run,) = conclude(curve(asked, [0.40, 0.55, 0.599, 0.60, 0.598])).runs
     (best,) = run.best
     assert (best.best, best.earliest) == ("checkpoint-400", "checkpoint-300")
-    assert best.alike == ("checkpoint-300", "checkpoint-500")
+    tied = [rival.name for rival in best.rivals if not rival.distinguishable]
+    assert tied == ["checkpoint-300", "checkpoint-500"]
     assert [rival.name for rival in best.rivals] == [
         f"checkpoint-{step}" for step in (100, 200, 300, 500)
     ]
@@ -82,7 +83,8 @@ def test_the_earliest_that_is_tied_with_the_best_is_named(asked: Make) -> None:
 
 def test_a_best_that_is_told_from_all_others_is_significantly_better(asked: Make) -> None:
     (best,) = conclude(curve(asked, [0.4, 0.6, 0.5])).runs[0].best
-    assert (best.earliest, best.alike) == ("checkpoint-200", ())
+    assert best.earliest == "checkpoint-200"
+    assert all(rival.distinguishable for rival in best.rivals)
     assert "significantly better than both others; the closest: checkpoint-300" in best.detail
 
 
@@ -265,7 +267,8 @@ def test_where_less_is_better_the_lowest_is_best_and_a_rise_is_worse(asked: Make
     run = with_losses(asked, [3.0, 2.0, 1.5, 2.5], better=False)
     (concluded,) = conclude(run, by="real_loss").runs
     best = concluded.best[1]
-    assert (best.metric, best.best, best.alike) == ("real_loss", "checkpoint-300", ())
+    assert (best.metric, best.best) == ("real_loss", "checkpoint-300")
+    assert all(rival.distinguishable for rival in best.rivals)
     assert "real_loss is lowest at epoch 3 (checkpoint-300, 1.5000)" in best.detail
     peak = concluded.peaks[1]
     assert (peak.peak, peak.fell) == ("checkpoint-300", "yes")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ckptbench.analysis.conclude import conclude
-from ckptbench.analysis.noise import step_noise, step_noise_of
+from ckptbench.analysis.curve import step_noise, step_noise_of
 from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.scores.score import Score
 

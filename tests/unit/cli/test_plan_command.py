@@ -64,7 +64,7 @@ def test_without_a_baseline_the_flips_are_assumed(capsys: pytest.CaptureFixture[
     assert plan("--drop", 2) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("to find a true drop of 2 pp in 80% of comparisons: tolerance 1 pp")
-    expected = by_flips(Target(0.02, 0.8, 0.05, 0.01), [(f, "") for f in (0.03, 0.06, 0.12)])
+    expected = by_flips(Target(0.05, 0.01, 0.8, drop=0.02), [(f, "") for f in (0.03, 0.06, 0.12)])
     assert rows(printed) == [
         [name, f"{row.needed:,}"] for name, row in zip(("3%", "6%", "12%"), expected, strict=True)
     ]
@@ -77,7 +77,7 @@ def test_every_option_enters_the_plan(capsys: pytest.CaptureFixture[str]) -> Non
     assert (
         "drop of 3 pp in 90% of comparisons: tolerance 0.5 pp, alpha 0.01 over 4 tests" in printed
     )
-    expected = by_flips(Target(0.03, 0.9, 0.0025, 0.005), [(0.045, ""), (0.2, "")])
+    expected = by_flips(Target(0.0025, 0.005, 0.9, drop=0.03), [(0.045, ""), (0.2, "")])
     assert rows(printed) == [
         ["4.5%", f"{expected[0].needed:,}"],
         ["20%", f"{expected[1].needed:,}"],
@@ -97,7 +97,9 @@ def test_a_baseline_gives_shares_clusters_and_the_number_of_tests(
     effect = float(title[1])
     assert effect == pytest.approx(2.0, abs=0.03)  # the two samples of a cluster are one
     expected = by_flips(
-        Target(0.05, 0.8, 0.025, 0.01), [(0.03, "")], Shares(0.6, 200, 200 / 199 * 199 / 99 * 0.995)
+        Target(0.025, 0.01, 0.8, drop=0.05),
+        [(0.03, "")],
+        Shares(0.6, 200, 200 / 199 * 199 / 99 * 0.995),
     )
     first = rows(printed)[0]
     assert int(first[1].replace(",", "")) == pytest.approx(expected[0].needed, rel=0.02)

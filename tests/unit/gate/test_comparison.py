@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
-from ckptbench.gate.comparison import Terms, compare_numbers, compare_score, effective_samples
+from ckptbench.gate.comparison import compare_numbers, compare_score, effective_samples
+from ckptbench.gate.mde import Rule
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.gate.verdict import Comparison
@@ -18,7 +19,7 @@ from ckptbench.scores.score import Score
 from .conftest import as_baseline, measured
 
 N = 164
-TERMS = Terms(alpha=0.05, tolerance=0.01)
+RULE = Rule(alpha=0.05, tolerance=0.01)
 
 
 def pair(
@@ -37,7 +38,7 @@ def pair(
 
 def compare(now: list[float], then: list[float], **more: object) -> Comparison:
     ours, held = pair(now, then, **more)  # type: ignore[arg-type]
-    found = compare_score(ours.scores[0], ours.table, held, TERMS)
+    found = compare_score(ours.scores[0], ours.table, held, RULE)
     assert found is not None
     return found
 
@@ -67,11 +68,11 @@ def test_only_common_samples_are_compared() -> None:
     ours = measured("b/p", {"m": [1.0, 0.0, 1.0]}, start=0)
     theirs = measured("b/p", {"m": [1.0, 1.0, 1.0]}, start=1)
     held = next(iter(as_baseline(theirs).benchmarks.values()))
-    c = compare_score(ours.scores[0], ours.table, held, TERMS)
+    c = compare_score(ours.scores[0], ours.table, held, RULE)
     assert c is not None
     assert (c.n, c.lost, c.won, c.current, c.baseline) == (2, 1, 0, 0.5, 1.0)
     other = measured("b/p", {"m": [1.0]}, start=9)
-    assert compare_score(other.scores[0], other.table, held, TERMS) is None
+    assert compare_score(other.scores[0], other.table, held, RULE) is None
 
 
 def test_the_error_of_clustered_differences_is_the_textbooks() -> None:
@@ -97,7 +98,7 @@ def test_clusters_that_only_the_baseline_knows_count() -> None:
     clusters = [text for text in "wxyz" for _ in range(3)]
     theirs = measured("b/p", {"m": [1.0] * 12}, clusters=clusters)
     held = next(iter(as_baseline(theirs).benchmarks.values()))
-    c = compare_score(ours.scores[0], ours.table, held, TERMS)
+    c = compare_score(ours.scores[0], ours.table, held, RULE)
     assert c is not None
     assert c.p_value == pytest.approx(2 / 2**4)
 
@@ -108,7 +109,7 @@ def test_a_clustered_p_depends_neither_on_the_seed_nor_on_the_order() -> None:
     clusters = [f"c{i // 3}" for i in range(90)]
     ours, held = pair(list(now), list(then), clusters=clusters)
     ps = {
-        compare_score(ours.scores[0], ours.table, held, Terms(seed=seed)).p_worse  # type: ignore[union-attr]
+        compare_score(ours.scores[0], ours.table, held, Rule(seed=seed)).p_worse  # type: ignore[union-attr]
         for seed in range(10)
     }
     order = rng.permutation(30)
@@ -178,7 +179,7 @@ def number(value: float, n: int, *, error: float | None = None) -> Score:
 
 
 def test_a_baseline_of_100_percent_of_two_samples_is_not_known_exactly() -> None:
-    c = compare_numbers(number(0.59, 232), 1.0, n=2, standard_error=None, terms=TERMS)
+    c = compare_numbers(number(0.59, 232), 1.0, n=2, standard_error=None, rule=RULE)
     assert (c.kind, c.n, c.baseline_n) == ("unpaired", 232, 2)
     assert c.p_worse is not None
     assert c.p_worse > 0.05
@@ -188,30 +189,30 @@ def test_a_baseline_of_100_percent_of_two_samples_is_not_known_exactly() -> None
 
 def test_an_error_alone_is_tested_by_welch_and_never_below_its_shares() -> None:
     ours = number(0.59, 232, error=0.0323)
-    stated = compare_numbers(ours, 0.68, n=None, standard_error=0.03, terms=TERMS)
+    stated = compare_numbers(ours, 0.68, n=None, standard_error=0.03, rule=RULE)
     assert stated.standard_error == pytest.approx(sqrt(0.0323**2 + 0.03**2), rel=0.01)
-    exact = compare_numbers(ours, 1.0, n=20, standard_error=0.0, terms=TERMS)
+    exact = compare_numbers(ours, 1.0, n=20, standard_error=0.0, rule=RULE)
     assert exact.standard_error is not None
     assert exact.standard_error > 0.05
 
 
 def test_less_is_better_among_numbers_too() -> None:
     ours = Score("word_perplexity", 20.0, 100, 100, 0.5).of(PERPLEXITY)
-    c = compare_numbers(ours, 18.0, n=100, standard_error=0.5, terms=Terms(tolerance=0.1))
+    c = compare_numbers(ours, 18.0, n=100, standard_error=0.5, rule=Rule(tolerance=0.1))
     assert c.p_worse is not None
     assert c.p_worse < 0.01
     assert c.improvement < 0
 
 
 def test_without_n_and_error_it_is_a_point() -> None:
-    c = compare_numbers(number(0.6, 100), 0.66, n=None, standard_error=None, terms=TERMS)
+    c = compare_numbers(number(0.6, 100), 0.66, n=None, standard_error=None, rule=RULE)
     assert (c.kind, c.p_value, c.interval, c.mde) == ("point", None, None, None)
 
 
 def test_a_baselines_number_is_used_where_it_holds_no_samples() -> None:
     ours = measured("b/p", {"m": [1.0] * 60 + [0.0] * 40})
     held = BaselineBenchmark("b", "b/p", True, "", 100, ("m",), {"m": BaselineScore(0.7)})
-    c = compare_score(ours.scores[0], ours.table, held, TERMS)
+    c = compare_score(ours.scores[0], ours.table, held, RULE)
     assert c is not None
     assert (c.kind, c.baseline_n) == ("unpaired", 100)
 

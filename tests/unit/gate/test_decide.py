@@ -17,6 +17,7 @@ from ckptbench.gate.verdict import (
     Word,
     decide,
     fails,
+    verdict_p,
 )
 
 
@@ -149,9 +150,9 @@ def test_holm_corrects_over_everything_gated_in_both_directions() -> None:
 
 def test_the_p_of_a_verdict_is_the_one_it_used() -> None:
     better = verdict(compared(0.0231, **BETTER))
-    assert (better.p_adjusted, better.p_name) == (1e-4, "p better, Holm")
+    assert verdict_p(better) == "p better, Holm = 0.0001"
     worse = verdict(compared(-0.0231, **WORSE))
-    assert (worse.p_adjusted, worse.p_name) == (1e-4, "p worse, Holm")
+    assert verdict_p(worse) == "p worse, Holm = 0.0001"
 
 
 def test_metrics_that_cannot_be_tested_take_no_part_in_holms_correction() -> None:

@@ -128,9 +128,7 @@ def test_unpaired_shares_never_have_zero_width_and_stay_within_1() -> None:
 
 
 def columns(now: np.ndarray, then: np.ndarray, weights: list[float]) -> PairedColumns:
-    kinds = ("share",) * len(weights)
-    groups = partition(alone(len(now)))
-    return PairedColumns(now, then, np.array(weights), groups, kinds)  # type: ignore[arg-type]
+    return PairedColumns(now, then, np.array(weights), partition(alone(len(now))))
 
 
 def test_a_composite_of_one_metric_has_that_metrics_interval() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench._util.holm import holm
+from ckptbench.gate.verdict import holm
 
 
 def test_the_smallest_is_multiplied_by_m_the_next_by_one_less() -> None:

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from ckptbench.gate.mde import (
+    Rule,
     clustered_shares_mde,
+    critical_losses,
     errors_mde,
     graded_mde,
     paired_shares_mde,
+    power_of_losses,
     shift_mde,
     unpaired_shares_mde,
 )
 from ckptbench.gate.permutation_test import mcnemar
-from ckptbench.gate.power import Rule, critical_losses, power_of_losses
 from ckptbench.gate.unpaired_test import welch_degrees
 
 RULE = Rule(0.05 / 3, 0.01)

@@ -60,15 +60,15 @@ def test_more_flips_clusters_and_tests_need_more_samples() -> None:
     assert needed == sorted(needed)  # type: ignore[type-var]
     for harder in (
         by_flips(TARGET, [(0.06, "")], Shares(0.6, 500, 1.5)),
-        by_flips(Target(0.02, 0.8, 0.05 / 3, 0.01), [(0.06, "")]),
-        by_flips(Target(0.02, 0.9, 0.05, 0.01), [(0.06, "")]),
-        by_flips(Target(0.015, 0.8, 0.05, 0.01), [(0.06, "")]),
+        by_flips(Target(0.05 / 3, 0.01, 0.8, drop=0.02), [(0.06, "")]),
+        by_flips(Target(0.05, 0.01, 0.9, drop=0.02), [(0.06, "")]),
+        by_flips(Target(0.05, 0.01, 0.8, drop=0.015), [(0.06, "")]),
     ):
         assert harder[0].needed > rows[1].needed  # type: ignore[operator]
 
 
 def test_a_drop_larger_than_the_baseline_needs_no_number_of_samples() -> None:
-    (row,) = by_flips(Target(0.2, 0.8, 0.05, 0.01), [(0.06, "")], Shares(0.1, 500, 1.0))
+    (row,) = by_flips(Target(0.05, 0.01, 0.8, drop=0.2), [(0.06, "")], Shares(0.1, 500, 1.0))
     assert row.needed is None
 
 
@@ -105,7 +105,7 @@ def test_the_trials_are_read_off_the_shares_that_passed() -> None:
 def test_with_the_problems_planned_the_drop_is_found(trials: int, k: int, drop: float) -> None:
     """Both sides draw anew, and the second has lost some of the problems altogether."""
     held = passes(trials, k)
-    rows = by_trials(Target(drop, 0.8, 0.05, 0.01), held, [trials])
+    rows = by_trials(Target(0.05, 0.01, 0.8, drop=drop), held, [trials])
     needed = rows[0].needed
     assert needed is not None
     rng = np.random.default_rng(2)
@@ -122,7 +122,7 @@ def test_with_the_problems_planned_the_drop_is_found(trials: int, k: int, drop: 
 
 
 def test_more_trials_need_fewer_problems_down_to_what_the_problems_themselves_need() -> None:
-    rows = by_trials(Target(0.05, 0.8, 0.05, 0.01), passes(4), [4, 8, 16, 10_000])
+    rows = by_trials(Target(0.05, 0.01, 0.8, drop=0.05), passes(4), [4, 8, 16, 10_000])
     needed = [row.needed for row in rows]
     errors = [row.standard_error for row in rows]
     mdes = [row.mde for row in rows]
@@ -137,7 +137,7 @@ def test_more_trials_need_fewer_problems_down_to_what_the_problems_themselves_ne
 
 def test_too_few_trials_for_an_estimate_give_no_row() -> None:
     assert by_trials(TARGET, passes(9, k=5), [9, 18]) == ()
-    assert [row.trials for row in by_trials(TARGET, passes(10, k=5), [4, 5, 10])] == [5, 10]
+    assert [row.assumed for row in by_trials(TARGET, passes(10, k=5), [4, 5, 10])] == [5, 10]
     never = Passes([(4, 0)] * 10, 1, [str(place) for place in range(10)])
     assert by_trials(TARGET, never, [4]) == ()
 
@@ -161,7 +161,7 @@ def test_what_changed_beside_the_draw_is_what_the_draw_does_not_explain() -> Non
 
 
 def test_what_differs_beside_the_draw_needs_more_problems() -> None:
-    target = Target(0.05, 0.8, 0.05, 0.01)
+    target = Target(0.05, 0.01, 0.8, drop=0.05)
     (alone,), (both,) = (by_trials(target, passes(10, changed=c), [10]) for c in (0.0, 0.05))
     assert both.needed > alone.needed  # type: ignore[operator]
     assert both.mde > alone.mde  # type: ignore[operator]

@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from ckptbench.gate.mde import loss_power, paired_shares_mde
+from ckptbench.gate.mde import Rule, loss_power, paired_shares_mde
 from ckptbench.gate.planning import clusters_needed, samples_needed
-from ckptbench.gate.power import Rule
 
 RULE = Rule(0.05 / 3, 0.01)
 

@@ -54,7 +54,7 @@ def test_permuted_labels_are_the_enumeration(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = rng.integers(2, 6, size=4), rng.integers(2, 5, size=4)
     now, then = rng.binomial(n, 0.5), rng.binomial(m, 0.6)
-    p = label_permutation_test(now, n, then, m, k)
+    p = label_permutation_test((now, n), (then, m), k)
     assert (p.worse, p.better) == pytest.approx(enumerate_labels(now, n, then, m, k), abs=1e-12)
 
 
@@ -62,15 +62,15 @@ def test_equal_numbers_of_trials_flip_the_signs_of_the_differences() -> None:
     now, n, then, m = sides(1, 60, 20, 20)
     for k in (1, 5):
         expected = sign_flip_test(pass_at_k(now, n, k) - pass_at_k(then, m, k))
-        assert trials_test(now, n, then, m, k) == expected
+        assert trials_test((now, n), (then, m), k) == expected
 
 
 @pytest.mark.parametrize(("now_trials", "then_trials"), [(20, 1), (1, 20), (20, 5)])
 def test_of_unequal_numbers_the_larger_p_counts(now_trials: int, then_trials: int) -> None:
     now, n, then, m = sides(2, 60, now_trials, then_trials)
     signs = sign_flip_test(pass_at_k(now, n, 1) - pass_at_k(then, m, 1))
-    labels = label_permutation_test(now, n, then, m, 1)
-    p = trials_test(now, n, then, m, 1)
+    labels = label_permutation_test((now, n), (then, m), 1)
+    p = trials_test((now, n), (then, m), 1)
     assert p[:3] == tuple(max(pair) for pair in zip(signs[:3], labels[:3], strict=True))
     assert signs.worse != labels.worse
 
@@ -79,17 +79,17 @@ def test_the_order_of_problems_is_without_effect() -> None:
     now, n, then, m = sides(3, 80, 20, 5)
     order = np.random.default_rng(0).permutation(80)
     for k in (1, 5):
-        assert trials_test(now[order], n[order], then[order], m[order], k) == trials_test(
-            now, n, then, m, k
+        assert trials_test((now[order], n[order]), (then[order], m[order]), k) == trials_test(
+            (now, n), (then, m), k
         )
 
 
 def test_many_alike_problems_are_exact_for_one_k_and_drawn_for_another() -> None:
     """Sums of pass@5 differences take too many values for a convolution over 600 problems."""
     now, n, then, m = sides(4, 600, 20, 10)
-    assert label_permutation_test(now, n, then, m, 1).simulation_error == 0
+    assert label_permutation_test((now, n), (then, m), 1).simulation_error == 0
     drawn = [
-        label_permutation_test(now, n, then, m, 5, draws=4_000, seed=seed) for seed in range(2)
+        label_permutation_test((now, n), (then, m), 5, draws=4_000, seed=seed) for seed in range(2)
     ]
     assert drawn[0].simulation_error > 0
     spread = 5 * drawn[0].simulation_error
@@ -98,9 +98,9 @@ def test_many_alike_problems_are_exact_for_one_k_and_drawn_for_another() -> None
 
 def test_drawn_labels_approach_the_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     now, n, then, m = sides(5, 200, 20, 5)
-    exact = label_permutation_test(now, n, then, m, 1)
-    monkeypatch.setattr("ckptbench.gate.trials_test.AFFORDABLE", 0)
-    drawn = label_permutation_test(now, n, then, m, 1)
+    exact = label_permutation_test((now, n), (then, m), 1)
+    monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
+    drawn = label_permutation_test((now, n), (then, m), 1)
     assert 0 < drawn.simulation_error < 0.002
     assert drawn.worse == pytest.approx(exact.worse, abs=4 * drawn.simulation_error)
     assert drawn.better == pytest.approx(exact.better, abs=4 * drawn.simulation_error)
@@ -109,10 +109,10 @@ def test_drawn_labels_approach_the_exact_ones(monkeypatch: pytest.MonkeyPatch) -
 def test_problems_that_pass_or_miss_alike_say_nothing() -> None:
     n, m = np.full(9, 20), np.full(9, 1)
     now, then = np.array([20] * 4 + [0] * 5), np.array([1] * 4 + [0] * 5)
-    p = trials_test(now, n, then, m, 1)
+    p = trials_test((now, n), (then, m), 1)
     assert (p.worse, p.better, p.two_sided) == (0.5, 0.5, 1.0)
 
 
 def test_a_problem_with_fewer_trials_than_k_is_refused() -> None:
     with pytest.raises(ValueError, match="pass@5 does not exist with 3 trials"):
-        trials_test(np.array([1]), np.array([20]), np.array([1]), np.array([3]), 5)
+        trials_test((np.array([1]), np.array([20])), (np.array([1]), np.array([3])), 5)

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -15,9 +15,11 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.analysis.conclusions import Conclusions
-from ckptbench.readers.result import SampleRow
+from ckptbench.readers.result import Result, SampleRow
 from ckptbench.reports.html import flips_json as embedded
-from ckptbench.reports.html.page import html_report
+from ckptbench.reports.html import page as html_page
+from ckptbench.reports.plots.figures import Drawing, drawings
+from ckptbench.reports.plots.series import charts
 
 
 class Page(HTMLParser):
@@ -52,6 +54,15 @@ class Page(HTMLParser):
     @property
     def flips(self) -> Any:
         return json.loads(self.scripts[1])
+
+
+def html_report(
+    results: Sequence[Result], conclusions: Conclusions, drawn: Sequence[Drawing] | None = None
+) -> str:
+    """The page with all of its charts, or with some."""
+    if drawn is None:
+        drawn = drawings(*charts(results, conclusions))
+    return html_page.html_report(results, conclusions, drawn)
 
 
 @pytest.fixture

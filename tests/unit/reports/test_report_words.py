@@ -25,7 +25,7 @@ from ckptbench.results.summary import Coverage, Summary
         (units.points(-0.00001), "+0.00 pp"),
         (units.size(-0.042), "4.20 pp"),
         (units.size(None), "-"),
-        (words.percent_interval((0.6588, 0.6962)), "[65.88, 69.62]"),
+        (units.value_interval((0.6588, 0.6962)), "[65.88, 69.62]"),
         (units.points_interval((-0.021, 0.0054)), "[-2.10, +0.54]"),
         (units.points_interval(None), "-"),
         (units.points(-0.024, "bits_per_byte"), "-0.024 bits/byte"),

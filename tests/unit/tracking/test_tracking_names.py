@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.tracking.record import cut, legal_name, metric_name, standard_error_name
+from ckptbench.tracking.record import cut, legal_name, metric_name
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,6 @@ def test_a_name_is_spelled_as_mlflow_allows(ours: str, theirs: str) -> None:
 def test_a_metric_of_a_further_protocol_is_told_apart() -> None:
     assert metric_name("real@1") == "real_at_1"
     assert metric_name("real@1", "real/single-mask") == "real/single-mask/real_at_1"
-    assert standard_error_name("real_at_1") == "real_at_1_se"
 
 
 def test_what_is_too_long_says_so() -> None:
