@@ -249,9 +249,7 @@ def pytest_terminal_summary(
         result = yield
     bench = _session(config)
     if bench is not None and bench.options.is_dry:
-        from .session import preview
-
-        preview.show(terminalreporter, bench)
+        screen.show_plan(terminalreporter, bench)
     elif bench is not None:
         screen.show(terminalreporter, bench.result, bench.run.folder)
     return result

@@ -16,7 +16,7 @@ from ..api.requests import Failed, Response, Skipped
 from ..api.sample import Sample
 from ..results.evaluate import NoAnswer, Outcome
 from .answering import ANSWERING, Answering
-from .executions import Execution
+from .executions import Execution, execution_of
 from .group import Group
 
 
@@ -187,19 +187,19 @@ class SampleItem(pytest.Item):
             # In the process's main thread: the code of tasks may set alarms.
             response = self.group.read(self.sample, response)
         elif not isinstance(response, Failed | Skipped):
-            execution = answering.executions.result(self)
-        arguments = self.arguments(response, execution)
-        outcome = self.group.evaluate(self.sample, arguments, response)
+            execution = execution_of(answering.executions.pop(self.position))
+        outcome = self.evaluate(response, execution)
         if execution is None:
             return outcome
         detail = f"{execution.status}: {execution.reason}" if outcome.status == "missed" else ""
         return replace(outcome, detail=detail, seconds=round(execution.wall_s, 4))
 
-    def arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:
-        """The arguments of the benchmark function, except for k."""
+    def evaluate(self, response: Response, execution: Execution | None) -> Outcome:
+        """The outcome of a response that the protocol has read; see `Group.evaluate`."""
         own = {"sample": self.sample, "response": response, "execution": execution}
         known = {**(self.group.fixtures.values or {}), **own}
-        return {name: known[name] for name in self.group.fixtures.arguments if name != "k"}
+        arguments = {n: known[n] for n in self.group.fixtures.arguments if n != "k"}
+        return self.group.evaluate(self.sample, arguments, response)
 
 
 def _is_machinery(entry: TracebackEntry) -> bool:

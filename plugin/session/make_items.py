@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from ..config.options import Options
 from ..results.summary import DatasetInfo
 from ..scores.score import Reducer
 from .collection import Collected
-from .executions import limits_of
 from .fixtures import GroupFixtures
 from .group import Group, ItemTemplate, ReleaseCallbacks
 from .item import SampleItem
@@ -133,7 +133,17 @@ class Maker:
         if not limited:
             return []
         group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
-        items = list(_items_of(group, source.collector, source.name, limited))
+        items: list[SampleItem] = [
+            SampleItem.from_parent(
+                source.collector,
+                name=f"{source.name}[{group.item_id(sample.id, trial)}]",
+                group=group,
+                sample=sample,
+                trial=trial,
+                order=order,
+            )
+            for order, (sample, trial) in enumerate(product(limited, range(group.trials)))
+        ]
         group.fixtures.examine(items[0])
         if self.collected.unasked(group, limited[0]):
             return []
@@ -164,7 +174,8 @@ class Maker:
                 where=template.base_id,
                 remedy="give the protocol an `execute`",
             )
-        limits = limits_of(self.options, protocol, sample) if fixtures.executes else {}
+        own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
+        limits = self.options.exec_settings(own) if fixtures.executes else {}
         sampling, trials = self._sampling(source.reducer)
         return Group(
             index=len(self.collected.groups),
@@ -223,22 +234,6 @@ class _Source:
     reducer: Reducer
     settings: Effective
     arguments: tuple[str, ...]
-
-
-def _items_of(
-    group: Group, collector: pytest.Collector, name: str, rows: Sequence[Sample]
-) -> Iterator[SampleItem]:
-    trials = ((sample, trial) for sample in rows for trial in range(group.trials))
-    for order, (sample, trial) in enumerate(trials):
-        item: SampleItem = SampleItem.from_parent(
-            collector,
-            name=f"{name}[{group.item_id(sample.id, trial)}]",
-            group=group,
-            sample=sample,
-            trial=trial,
-            order=order,
-        )
-        yield item
 
 
 def _check_rows(rows: Sequence[Sample], where: str) -> None:
