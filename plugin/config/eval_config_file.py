@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import is_count
 from .._util.text import counted
 from .eval_config import EvalPlan, Listed, TaskSettings
 from .key_values import checked_gen_kwargs, is_texts
@@ -46,10 +47,6 @@ def _one(what: str, fits: Callable[[Any], bool]) -> PlainValidator:
 
 def _positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and _positive(value)
 
 
 def _gen_kwargs(value: Any) -> str | None:
@@ -111,14 +108,14 @@ class TaskEntry(_Strict):
         int | Literal["auto"] | None,
         _one(
             "a whole number of at least 1, or 'auto'",
-            lambda value: value == "auto" or _count(value),
+            lambda value: value == "auto" or is_count(value),
         ),
     ] = None
     limit: Annotated[
         int | float | None,
         _one(
             "a number of samples such as 200, a share between 0 and 1 such as 0.2, or null",
-            lambda value: _count(value) or (_positive(value) and value < 1),
+            lambda value: is_count(value) or (_positive(value) and value < 1),
         ),
     ] = None
     description: StrictStr = ""
