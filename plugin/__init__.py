@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from .readers.detect import ResultReader
     from .readers.result import Result, SampleRow
     from .reports.write import ReportFormat
-    from .results.evaluate import Outcome
+    from .results.outcome import Outcome
     from .results.summary import (
         GROUP_WAY,
         BenchmarkResult,
@@ -106,7 +106,7 @@ _LAZY = {
     ".readers.detect": ("ResultReader",),
     ".readers.result": ("Result", "SampleRow"),
     ".reports.write": ("ReportFormat",),
-    ".results.evaluate": ("Outcome",),
+    ".results.outcome": ("Outcome",),
     ".results.summary": (
         "BenchmarkResult",
         "CheckpointResult",

@@ -139,11 +139,10 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
     if bench is None:
         return (yield)
     showing_only = ("collectonly", "setuponly", "setupplan")
+    shows_only = any(session.config.getoption(name, False) for name in showing_only)
     try:
         bench.check_options()
-        if bench.options.is_dry:
-            bench.note_unasked()
-        elif not any(session.config.getoption(name, False) for name in showing_only):
+        if not bench.options.is_dry and not shows_only:
             bench.make_plan(session.items)
     except CkptbenchError as error:
         bench.refused = True

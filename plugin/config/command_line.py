@@ -1,7 +1,7 @@
 """The options of a session: declared to pytest, read, and checked against each other.
 
-Each is registered as `--ckpt-NAME`, with the short `--NAME` beside it unless another plugin has that
-one, and as the ini setting `ckpt_NAME`. The command line wins over the ini file, which wins over
+Each is registered as `--ckpt-NAME`, with the short `--NAME` beside it unless another plugin has
+that, and as the ini setting `ckpt_NAME`. The command line wins over the ini file, which wins over
 the default.
 """
 

@@ -19,9 +19,8 @@ from typing import Any
 from .._util.errors import CkptbenchError
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode
-from .group import GroupMetadata
 from .layout import PARTS, STORE
-from .stored_run import FORMAT, PlannedItem, StoreReader
+from .stored_run import FORMAT, GroupMetadata, PlannedItem, StoreReader
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 _SCHEMA = """
@@ -163,10 +162,7 @@ class RunStore(StoreReader):
             )
             db.executemany(
                 "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (i.position, i.nodeid, i.group, i.id, i.sample, i.cluster, i.trial)
-                    for i in items
-                ),
+                items,
             )
             db.executemany(
                 "INSERT OR IGNORE INTO samples VALUES (?, ?)",
@@ -220,7 +216,7 @@ class RunStore(StoreReader):
             served: which stored response items are given, as `(position, digest)`.
         """
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key.row(), text) for key, text in answers])
+            db.executemany(_ANSWER, [(*key, text) for key, text in answers])
             db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
     def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
@@ -236,7 +232,7 @@ class RunStore(StoreReader):
         for position, group, key, text in given:
             alike[group, bool(text)].append((position, key.digest))
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key.row(), text) for *_, key, text in given if text])
+            db.executemany(_ANSWER, [(*key, text) for *_, key, text in given if text])
             for (group, asked), served in alike.items():
                 before = db.total_changes
                 db.executemany("INSERT OR IGNORE INTO served VALUES (?, ?)", served)

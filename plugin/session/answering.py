@@ -23,7 +23,7 @@ from .._util.errors import CkptbenchError
 from ..api.protocol import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
-from ..results.answers import Asker, Key, encode
+from ..results.answers import Key, encode, keys_of
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
 from .blocks import Plan, Question
@@ -260,7 +260,7 @@ class Answering:
         fingerprint, settings = self._describe(engine, group)
         pending: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
-        key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
+        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, protocol.revision)
         for item in block.items:
             try:
                 request = group.protocol.ask(item.sample, group.context(item.trial))

@@ -18,8 +18,9 @@ from ..api.requests import Failed, Generate, Response, Skipped, parts_of
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective
-from ..results.evaluate import Outcome, evaluate_response
-from ..results.group import GroupMetadata
+from ..results.evaluate import evaluate_response
+from ..results.outcome import Outcome
+from ..results.stored_run import GroupMetadata
 from ..results.summary import DatasetInfo
 from ..scores.reducers import Named, observed_by, spec_of, value_names
 from ..scores.score import Reducer

@@ -14,7 +14,8 @@ from _pytest.mark.structures import NodeKeywords
 from .._util.errors import CkptbenchError
 from ..api.requests import Failed, Response, Skipped
 from ..api.sample import Sample
-from ..results.evaluate import NoAnswer, Outcome
+from ..results.evaluate import NoAnswer
+from ..results.outcome import Outcome
 from .answering import ANSWERING, Answering
 from .executions import Execution, execution_of
 from .group import Group

@@ -165,9 +165,7 @@ class Maker:
     ) -> Group:
         benchmark, template = source.benchmark, _template(source)
         several = len(self.checkpoints) > 1
-        fixtures = GroupFixtures(
-            source.arguments, template.base_id, checkpoint, parametrized=several
-        )
+        fixtures = GroupFixtures(source.arguments, template.base_id, checkpoint, several)
         if fixtures.executes and protocol.execute is None:
             raise CkptbenchError(
                 f"the function takes `execution`, but {protocol.name} makes no program",

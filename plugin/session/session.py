@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,14 +20,13 @@ from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
 from ..results.stored_run import PlannedItem
-from .answering import ANSWERING, Answering
+from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
 from .collection import Collected
 from .group import Group, ReleaseCallbacks
 from .item import SampleItem
 from .make_items import Maker
 from .order import running_order
-from .progress import Progress
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .worker import send_notes, share_the_machine, worker_number
@@ -181,10 +181,7 @@ class BenchSession:
             notes.append(f"--data-dir {self.options.data_dir} holds no data of {missing}")
         notes += dict.fromkeys(self.collected.stand_ins)
         self.collected.check()
-
-    def note_unasked(self) -> None:
-        """Note which checkpoints cannot answer what."""
-        self.run.notes += self.collected.unasked_notes(len(self.checkpoints))
+        notes += self.collected.unasked_notes(len(self.checkpoints))
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Put items in running order; see `order`."""
@@ -226,7 +223,6 @@ class BenchSession:
             CkptbenchError: no benchmark asks what the checkpoint answers, an option does not fit,
                 or the store cannot be written.
         """
-        self.note_unasked()
         run, planned = self.run, []
         for position, item in enumerate(items):
             if isinstance(item, SampleItem):
@@ -259,7 +255,7 @@ class BenchSession:
             plan,
             run.store,
             reuse=not self.options.no_resume,
-            progress=Progress(self.config, quiet=bool(run.worker)),
+            progress=_Progress(self.config, quiet=bool(run.worker)),
             step=partial(step_of, worker_number(run.worker), run.workers),
         )
         self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
@@ -338,6 +334,29 @@ class BenchSession:
         assert self.result.summary is not None
         runlog.LOG.info("%s", conclude(self.result.summary).text)
         return self.result.summary.exit_status
+
+
+class _Progress:
+    """Prints how many answers a block has while an item waits for it, less and less often."""
+
+    def __init__(self, config: pytest.Config, *, quiet: bool) -> None:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        self._reporter: Any = (
+            None if quiet or reporter is None or reporter.verbosity < 0 else reporter
+        )
+        self._next_s = 5.0
+
+    def __call__(self, block: Block) -> None:
+        """Print a line if the last one is long enough ago."""
+        waited = time.monotonic() - block.started if block.started else 0.0
+        if self._reporter is None or waited < self._next_s:
+            return
+        self._next_s = max(10.0, 2 * waited)
+        self._reporter.ensure_newline()
+        self._reporter.write_line(
+            f"{block.group.title}: {block.answered:,} of {len(block.items):,} answered, "
+            f"{waited:.0f} s"
+        )
 
 
 def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[CheckpointParam, ...]:
