@@ -152,7 +152,7 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
 
         report_refusal(session, str(error))
     yield
-    loading = any(group.loads_checkpoint for group in bench.groups)
+    loading = any(group.loads_checkpoint for group in bench.collected.groups)
     if loading and not bench.run.worker and not session.config.option.collectonly:
         try:
             bench.check_checkpoints()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os import getpid
 from typing import Any
 
@@ -22,13 +21,6 @@ from .eval_config import COMMAND_LINE
 from .options import OPTIONS, Option, Options, exec_limits, headings
 
 
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    """A value on the command line that could not be read, and why."""
-
-    message: str
-
-
 def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     # pytest parses the command line before it loads conftests. One of them may own the short name
     # with other values, so nothing may be refused before that.
@@ -36,7 +28,7 @@ def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
         try:
             return parse(text)
         except argparse.ArgumentTypeError as error:
-            return _Unread(str(error))
+            return error
 
     return read_if_possible
 
@@ -84,7 +76,6 @@ def _add_with_short_name(
 
 
 def _names_of(parser: Any) -> set[str]:
-    """Every name of the parser's options."""
     return {name for option in _options(parser) for name in option.names()}
 
 
@@ -186,8 +177,8 @@ def _from_command_line(config: pytest.Config, option: Option) -> list[Any]:
     given = config.getoption(option.dest, None)
     found = [] if given is None else given if option.many else [given]
     for value in found:
-        if isinstance(value, _Unread):
-            raise CkptbenchError(value.message, where=f"--{option.name}")
+        if isinstance(value, argparse.ArgumentTypeError):
+            raise CkptbenchError(str(value), where=f"--{option.name}")
     return list(found)
 
 

@@ -59,7 +59,7 @@ def evaluate_response(
             if not (isinstance(error, Miss) or _raised_by(function, error)):
                 raise
             values.append(0.0)
-            detail = detail or _one_line(error)
+            detail = detail or str(error).partition("\n")[0] or "wrong answer"
         else:
             values.append(1.0 if returned is None else _graded(function, returned))
     if min(values) == 1.0 == max(values):
@@ -103,8 +103,3 @@ def _graded(function: Callable[..., object], returned: object) -> float:
         name = getattr(function, "__name__", "the benchmark function")
         raise TypeError(f"{name} returned {returned!r}: expected None or a number from 0 to 1")
     return float(returned)
-
-
-def _one_line(error: AssertionError) -> str:
-    text = str(error)
-    return text.partition("\n")[0] if text else "wrong answer"

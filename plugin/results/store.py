@@ -20,7 +20,7 @@ from .._util.errors import CkptbenchError
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode
 from .layout import PARTS, STORE
-from .stored_run import FORMAT, GroupMetadata, PlannedItem, StoreReader
+from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 _SCHEMA = """
@@ -42,9 +42,6 @@ CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
 _ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
-# An item that was run again: its position, its group, whether its outcome flipped (None without
-# a second one), and whether its batch was of another size.
-Repeat = tuple[int, int, bool | None, bool]
 
 
 class RunStore(StoreReader):
@@ -196,9 +193,11 @@ class RunStore(StoreReader):
                 for index, key in enumerate(keys):
                     if found[index] is None:
                         row = connection.execute(query, (key.digest,)).fetchone()
-                        if row is not None:
-                            found[index] = _decoded_or_none(row[0])
-                            if found[index] is not None and connection is not self._db:
+                        if row is None:
+                            continue
+                        with contextlib.suppress(NoLongerAnAnswer):
+                            found[index] = decode(row[0])
+                            if connection is not self._db:
                                 copied.append((key, row[0]))
             if copied:
                 self.add(copied)
@@ -292,13 +291,6 @@ class RunStore(StoreReader):
         with self._transaction() as db:
             db.executemany("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", list(repeats))
 
-    def repeats(self) -> dict[int, list[tuple[bool | None, bool]]]:
-        """By group, for each item run again: whether it flipped, and in another batch size."""
-        found: dict[int, list[tuple[bool | None, bool]]] = defaultdict(list)
-        for _, group, flipped, other in self._db.execute("SELECT * FROM repeats"):
-            found[group].append((None if flipped is None else bool(flipped), bool(other)))
-        return found
-
     # Which worker answers
 
     def note_taken(self, position: int) -> None:
@@ -310,14 +302,6 @@ class RunStore(StoreReader):
         """The positions recorded with `note_taken` in this session."""
         with self._turn:
             return {position for (position,) in self._db.execute("SELECT position FROM taken")}
-
-
-def _decoded_or_none(text: str) -> Answer | None:
-    """A stored response; None for one that no longer counts as an answer."""
-    try:
-        return decode(text)
-    except NoLongerAnAnswer:
-        return None
 
 
 def _add_work(

@@ -17,6 +17,9 @@ from .layout import STORE
 
 FORMAT = 1
 GROUP_VERSION = 1
+# An item that was run again: its position, its group, whether its outcome flipped (None without
+# a second one), and whether its batch was of another size.
+Repeat = tuple[int, int, bool | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,14 @@ class StoreReader:
         rows = self._db.execute("SELECT checkpoint, facts FROM engines")
         return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
+    def repeats(self) -> list[Repeat]:
+        """The items that were run again; stores of older versions have no such table."""
+        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
+        if self._db.execute(kept).fetchone() is None:
+            return []
+        rows = self._db.execute("SELECT position, grp, flipped, other_batch FROM repeats")
+        return [(p, g, None if f is None else bool(f), bool(other)) for p, g, f, other in rows]
+
 
 class StoredRun(StoreReader):
     """The store of a run, read only: also on a read-only disk."""
@@ -175,17 +186,6 @@ class StoredRun(StoreReader):
     def served(self) -> dict[int, str]:
         """Digest of the answer that an item was given, by its position."""
         return dict(self._db.execute("SELECT position, digest FROM served"))
-
-    def repeats(self) -> dict[int, tuple[bool | None, bool]]:
-        """By position, for an item run again: whether it flipped, and in another batch size.
-
-        Stores of older versions have no such table.
-        """
-        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
-        if self._db.execute(kept).fetchone() is None:
-            return {}
-        rows = self._db.execute("SELECT position, flipped, other_batch FROM repeats")
-        return {p: (None if f is None else bool(f), bool(other)) for p, f, other in rows}
 
     def work(self) -> list[tuple[int, float, int, int]]:
         """Group, seconds, answers computed and answers reused of each block."""

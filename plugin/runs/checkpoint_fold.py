@@ -77,7 +77,7 @@ class GroupFold:
     nodeids: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     most_trials: int = 1
-    repeats: Sequence[tuple[bool | None, bool]] = ()
+    repeats: list[tuple[bool | None, bool]] = field(default_factory=list)
     work: tuple[float, int, int] = (0.0, 0, 0)
 
     def add(self, item: PlannedItem, recorded: Outcome) -> None:

@@ -91,8 +91,8 @@ def _group_folds(store: RunStore, outcomes: Mapping[str, Outcome]) -> list[Group
     groups = [GroupFold(number, metadata) for number, metadata in enumerate(store.groups())]
     for item in store.plan():
         groups[item.group].add(item, outcomes.get(item.nodeid, NOT_RUN))
-    for number, repeats in store.repeats().items():
-        groups[number].repeats = repeats
+    for _, number, flipped, other_batch in store.repeats():
+        groups[number].repeats.append((flipped, other_batch))
     for number, work in store.work().items():
         groups[number].work = work
     return groups

@@ -22,7 +22,7 @@ from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
 from ..results.outcome import Outcome
 from ..results.store import RunStore
-from ..results.stored_run import GroupMetadata, PlannedItem
+from ..results.stored_run import GroupMetadata, PlannedItem, Repeat
 from ..results.summary import Summary
 from .fold import NOT_RUN, fold_run
 from .merge_inputs import GroupKey, Part, check, open_part
@@ -40,7 +40,7 @@ class _Item:
     item: PlannedItem
     recorded: Outcome
     digest: str | None
-    repeat: tuple[bool | None, bool] | None
+    repeat: Repeat | None
     part: Part
 
 
@@ -55,7 +55,8 @@ class _Merged:
 
     def add(self, part: Part) -> None:
         """Add a part, newer than those before it."""
-        served, repeats, outcomes = part.store.served(), part.store.repeats(), part.outcomes()
+        served, outcomes = part.store.served(), part.outcomes()
+        repeats = {repeat[0]: repeat for repeat in part.store.repeats()}
         for group in part.groups:
             self.groups[group.key] = part.with_epoch(group)
         for item in part.store.plan():
@@ -142,7 +143,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
         if entry.digest is not None:
             served.append((position, entry.digest))
         if entry.repeat is not None:
-            repeats.append((position, number, *entry.repeat))
+            repeats.append((position, number, *entry.repeat[2:]))
     notes = dict.fromkeys(note for part in parts for note in part.store.notes())
     samples = (each for part in parts for each in part.store.samples())
     store.write_plan(uuid4().hex, list(notes), list(merged.groups.values()), planned, samples)

@@ -1,10 +1,11 @@
-"""What a session collected: benchmarks by name, their groups, and options that do not fit them."""
+"""What a session collected: benchmarks by name, their groups, and the order of their items."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +17,13 @@ from ..api.benchmark import Benchmark, suite_benchmarks, task_names
 from ..api.protocol import EvalProtocol
 from ..api.requests import parts_of
 from ..api.sample import Sample
+from ..checkpoints.found import CheckpointParam
 from ..config.command_line import check_collected, check_names
-from ..config.eval_config import EvalPlan, check_wanted
+from ..config.eval_config import NO_PRIORITY, EvalPlan, check_wanted
 from ..config.options import Options
+from .blocks import longest_first
 from .group import Group
+from .item import SampleItem
 
 if TYPE_CHECKING:
     from ..checkpoints.expand import CheckpointResolver
@@ -65,20 +69,16 @@ class Collected:
                 remedy="begin the names of its protocols with another name",
             )
 
-    def protocols_of(self, found: Benchmark) -> tuple[EvalProtocol, ...]:
-        """The protocols a benchmark is asked by; the first one's scores are gated."""
-        known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
-        self._benchmarks[found.name] = tuple(known)
-        chosen = self.options.protocol.get(found.name, ())
-        return tuple(known[name] for name in chosen if name in known) or found.protocols
-
     def protocols_for(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
-        """The protocols these samples are asked by.
+        """The protocols these samples are asked by; the first one's scores are gated.
 
         Samples of a variant may lack what the benchmark's own protocols need (MBPP+ has no solved
         examples). Then the first optional protocol that can ask one is used, with a note.
         """
-        protocols = self.protocols_of(found)
+        known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
+        self._benchmarks[found.name] = tuple(known)
+        chosen = self.options.protocol.get(found.name, ())
+        protocols = tuple(known[name] for name in chosen if name in known) or found.protocols
         if found.name in self.options.protocol or _can_ask(protocols, rows) or not rows:
             return protocols
         others = [other for other in found.on_request if _can_ask([other], rows)][:1]
@@ -220,3 +220,53 @@ def check_metrics(groups: Iterable[Group]) -> None:
     for entry, members in by_entry.items():
         metrics = [metric for group in members for metric in group.all_metrics]
         check_wanted(metrics, members[0].asked.metrics or (), f"{entry}.metrics")
+
+
+def running_order(
+    items: Sequence[pytest.Item], *, chosen: bool, several_checkpoints: bool, priorities: bool
+) -> list[pytest.Item]:
+    """Items by checkpoint, then by priority, the longest of a group first.
+
+    Args:
+        chosen: whether an option asks for an order, such as `--failed-first`: it is kept within a
+            checkpoint. So is one that a plugin has shuffled, within a priority.
+        several_checkpoints: whether the session has more than one.
+        priorities: whether a configuration file may set some.
+    """
+    order = list(items)
+    if several_checkpoints:
+        order.sort(key=_checkpoint_index)
+    if chosen:
+        return order
+    if _in_collected_order(order):
+        groups = [i.group.index if isinstance(i, SampleItem) else None for i in order]
+        lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in order]
+        order = [order[index] for index in longest_first(lengths, groups)]
+    if priorities:
+        order.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
+    return order
+
+
+def _checkpoint_index(item: pytest.Item) -> int:
+    """Ordinary tests of a checkpoint have its index too, so that it is loaded once."""
+    if isinstance(item, SampleItem):
+        given = item.group.checkpoint
+    else:
+        callspec = getattr(item, "callspec", None)
+        given = callspec.params.get("checkpoint") if callspec is not None else None
+    return given.index if isinstance(given, CheckpointParam) else -1
+
+
+def _priority(item: pytest.Item) -> int:
+    """Small numbers run first; ordinary tests have none."""
+    return item.group.asked.priority if isinstance(item, SampleItem) else NO_PRIORITY
+
+
+def _in_collected_order(items: Sequence[pytest.Item]) -> bool:
+    order = [(item.group.index, item.order) for item in items if isinstance(item, SampleItem)]
+    return all(a <= b for a, b in pairwise(order))
+
+
+def _length(item: SampleItem) -> int:
+    text = item.sample.fields.get("text")
+    return len(text) if isinstance(text, str) else 0

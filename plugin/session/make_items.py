@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,7 @@ from _pytest.mark.structures import get_unpacked_marks
 
 from .._util.errors import CkptbenchError, nearest
 from ..api.benchmark import Benchmark
-from ..api.protocol import EvalProtocol, RequestContext
+from ..api.protocol import Engine, EvalProtocol, RequestContext
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.data_folder import NAMES, find_data
@@ -25,7 +25,7 @@ from ..results.summary import DatasetInfo
 from ..scores.score import Reducer
 from .collection import Collected
 from .fixtures import GroupFixtures
-from .group import Group, ItemTemplate, ReleaseCallbacks
+from .group import Group, ItemTemplate
 from .item import SampleItem
 
 # Marks that only pytest's own protocol, or another plugin's, implements.
@@ -40,14 +40,15 @@ class Maker:
     Attributes:
         checkpoints: those of the session; empty when a conftest brings its own engine.
         notes: of the session; those of datasets are added.
-        release: called when a group's fixtures are torn down.
+        before_release, on_release: of the groups; see `Group`.
     """
 
     options: Options
     collected: Collected
     checkpoints: tuple[CheckpointParam, ...]
     notes: list[str]
-    release: ReleaseCallbacks
+    before_release: Callable[[Group], None]
+    on_release: Callable[[Engine], None]
 
     def items(
         self, collector: pytest.Module, name: str, function: Any, benchmark: Benchmark
@@ -189,7 +190,8 @@ class Maker:
             seed=self.options.seed,
             template=template,
             fixtures=fixtures,
-            release=self.release,
+            before_release=self.before_release,
+            on_release=self.on_release,
             sampling=sampling,
             trials=trials,
             asked=source.settings,

@@ -22,11 +22,10 @@ from ..results import log as runlog
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
-from .collection import Collected
-from .group import Group, ReleaseCallbacks
+from .collection import Collected, running_order
+from .group import Group
 from .item import SampleItem
 from .make_items import Maker
-from .order import running_order
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .worker import send_notes, share_the_machine, worker_number
@@ -157,11 +156,6 @@ class BenchSession:
 
     # Collecting
 
-    @property
-    def groups(self) -> list[Group]:
-        """What was collected, in order."""
-        return self.collected.groups
-
     def items_of(self, group: Group) -> Iterator[SampleItem]:
         """The items of a group that are left after deselection, while they are not yet planned."""
         items = self.pytest_session.items if self.pytest_session is not None else ()
@@ -184,7 +178,7 @@ class BenchSession:
         notes += self.collected.unasked_notes(len(self.checkpoints))
 
     def arrange(self, items: list[pytest.Item]) -> None:
-        """Put items in running order; see `order`."""
+        """Put items in running order; see `collection.running_order`."""
         if not any(isinstance(item, SampleItem) for item in items):
             return
         orders = ("failedfirst", "newfirst", "stepwise", "lf")
@@ -208,7 +202,8 @@ class BenchSession:
             self.collected,
             self.checkpoints,
             self.run.notes,
-            ReleaseCallbacks(before=self._repeat, unload=self._unload),
+            before_release=self._repeat,
+            on_release=self._unload,
         )
         return [
             item
@@ -279,7 +274,7 @@ class BenchSession:
         self.run.store.write_plan(
             self.run.token,
             list(dict.fromkeys(self.run.notes)),
-            [group.metadata(first.get(group.index)) for group in self.groups],
+            [group.metadata(first.get(group.index)) for group in self.collected.groups],
             (
                 PlannedItem(i.position, i.nodeid, i.group.index, s.id, s.hash, s.cluster, i.trial)
                 for i, s in ((item, item.sample) for item in planned)

@@ -96,7 +96,7 @@ def _benchmark_lines(bench: BenchSession) -> Iterator[str]:
     counts: Counter[str] = Counter()
     functions: dict[str, Any] = {}
     asked_as: dict[str, str] = {}
-    for group in bench.groups:
+    for group in bench.collected.groups:
         name = group.benchmark.name
         functions.setdefault(name, group.function)
         asked_as[name] = group.benchmark.configured_as or name
@@ -137,8 +137,9 @@ def _dry_run_lines(bench: BenchSession) -> Iterator[str]:
     if not bench.checkpoints:
         yield "no --checkpoint is given"
     yield f"results would lie in {bench.run.folder}"
-    for path in dict.fromkeys(g.asked.output_path for g in bench.groups if g.asked.output_path):
-        yield f"and in {path}"
+    for path in dict.fromkeys(group.asked.output_path for group in bench.collected.groups):
+        if path:
+            yield f"and in {path}"
 
 
 def _work_of(bench: BenchSession, group: Group) -> tuple[int, int, int, int]:
@@ -162,7 +163,7 @@ def _in_running_order(bench: BenchSession) -> list[Group]:
     """Groups that have items left, by their first one."""
     session = bench.pytest_session
     asked = [id(getattr(item, "group", None)) for item in (session.items if session else ())]
-    own = {id(group): group for group in bench.groups}
+    own = {id(group): group for group in bench.collected.groups}
     return [own[each] for each in dict.fromkeys(asked) if each in own]
 
 
