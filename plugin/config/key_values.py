@@ -150,7 +150,13 @@ def model_args(text: str) -> dict[str, str]:
                 f"{', '.join(_MODEL_KEYS)}"
             )
         if key == "trust_remote_code":
-            _refuse_remote_code(value)
+            if value is True:
+                raise ArgumentTypeError(
+                    "trust_remote_code=true would run code that comes with the weights, in this "
+                    "process; only architectures that transformers has itself are loaded"
+                )
+            if value is not False:
+                raise expected("true or false for trust_remote_code", value)
         elif not isinstance(value, str) or not value:
             raise expected(f"a name for {key}", value)
     attention = found.get("attn_implementation", _ATTENTIONS[0])
@@ -160,16 +166,6 @@ def model_args(text: str) -> dict[str, str]:
             f"{attention!r}{nearest(str(attention), _ATTENTIONS)}"
         )
     return {key: str(value) for key, value in found.items() if key != "trust_remote_code"}
-
-
-def _refuse_remote_code(value: object) -> None:
-    if value is True:
-        raise ArgumentTypeError(
-            "trust_remote_code=true would run code that comes with the weights, in this process; "
-            "only architectures that transformers has itself are loaded"
-        )
-    if value is not False:
-        raise expected("true or false for trust_remote_code", value)
 
 
 def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, Any]:

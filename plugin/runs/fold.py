@@ -63,7 +63,11 @@ def fold_run(
         scope: what the gate compares.
     """
     groups = _group_folds(store, outcomes)
-    folds = _checkpoint_folds(groups)
+    members: dict[str, list[GroupFold]] = {}
+    for group in groups:
+        if group.statuses:
+            members.setdefault(group.metadata.checkpoint, []).append(group)
+    folds = [CheckpointFold(name, of_one) for name, of_one in members.items()]
     scope = scope or Scope(tolerance=options.tolerance, gate_on=frozenset(options.gate_on))
     engines, nulls = store.engines(), store.nulls()
     results, baselines, notes = [], {}, []
@@ -96,15 +100,6 @@ def _group_folds(store: RunStore, outcomes: Mapping[str, Outcome]) -> list[Group
     for number, work in store.work().items():
         groups[number].work = work
     return groups
-
-
-def _checkpoint_folds(groups: list[GroupFold]) -> list[CheckpointFold]:
-    """The checkpoints whose groups have items, in the order of their first group."""
-    members: dict[str, list[GroupFold]] = {}
-    for group in groups:
-        if group.statuses:
-            members.setdefault(group.metadata.checkpoint, []).append(group)
-    return [CheckpointFold(name, of_one) for name, of_one in members.items()]
 
 
 def _evaluations(

@@ -22,8 +22,7 @@ from ..readers.baseline import write as write_baseline
 from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
-from ..results.layout import safe_name
-from ..results.lm_eval_format import task_results
+from ..results.lm_eval_format import results_file, task_results
 from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import gate_fails, write_files
@@ -185,7 +184,7 @@ def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
         )
         path = directory / group.output_path
         if path.suffix != ".json" or len(summary.checkpoints) > 1:
-            name = f"{safe_name(checkpoint.name)}_{safe_name(group.benchmark)}_results.json"
+            name = results_file(checkpoint, group.benchmark, alone=False)
             path = path.with_suffix("") / name
         atomic_write_text(path, pretty(content))
 

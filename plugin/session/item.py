@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest._code import Traceback, TracebackEntry, filter_traceback
+from _pytest._code import Traceback, filter_traceback
 from _pytest.mark.structures import NodeKeywords
 
 from .._util.errors import CkptbenchError
@@ -168,8 +168,11 @@ class SampleItem(pytest.Item):
     def _traceback_filter(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Traceback:
         """Omit the frames of pytest and the plugin above the user's code."""
         entries = list(excinfo.traceback)
-        theirs = next((n for n, entry in enumerate(entries) if not _is_machinery(entry)), 0)
-        first, *others = entries[theirs:]
+        ours = Path(__file__).parent
+        theirs = (
+            n for n, e in enumerate(entries) if filter_traceback(e) and Path(e.path).parent != ours
+        )
+        first, *others = entries[next(theirs, 0) :]
         if len(others) < 2 or self.config.getoption("tbstyle", "auto") != "auto":
             return Traceback([first, *others]).filter(excinfo)
         # As for a test function: the first and the last entry in full, those between in short.
@@ -201,10 +204,6 @@ class SampleItem(pytest.Item):
         known = {**(self.group.fixtures.values or {}), **own}
         arguments = {n: known[n] for n in self.group.fixtures.arguments if n != "k"}
         return self.group.evaluate(self.sample, arguments, response)
-
-
-def _is_machinery(entry: TracebackEntry) -> bool:
-    return not filter_traceback(entry) or Path(entry.path).parent == Path(__file__).parent
 
 
 class MissedSample(Exception):

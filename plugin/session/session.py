@@ -28,7 +28,7 @@ from .item import SampleItem
 from .make_items import Maker
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
-from .worker import send_notes, share_the_machine, worker_number
+from .worker import NOTES, share_the_machine, worker_number
 
 if TYPE_CHECKING:
     from ..gate.baseline import Baseline
@@ -72,12 +72,16 @@ class BenchSession:
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
+        checkpoints = checkpoint_params(options.checkpoint)
+        if workerinput:  # those that the main process found
+            found = workerinput["ckptbench_checkpoints"]
+            checkpoints = tuple(CheckpointParam(**fields) for fields in found)
         run = Run(
             options,
             config.invocation_params.dir / options.results_dir / options.run_id,
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
-            checkpoints=_checkpoints(options, workerinput),
+            checkpoints=checkpoints,
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
         bench = cls(config, ours, run, Collected(config, options))
@@ -312,7 +316,7 @@ class BenchSession:
             self._answering.close()
             self._answering = None
         if run.worker:
-            send_notes(self.config, run.notes)
+            getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)
         stopped_before = exit_status > 1 and not run.outcomes.by_nodeid
         if run.worker or stopped_before or not run.planned:
             return exit_status
@@ -352,11 +356,3 @@ class _Progress:
             f"{block.group.title}: {block.answered:,} of {len(block.items):,} answered, "
             f"{waited:.0f} s"
         )
-
-
-def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[CheckpointParam, ...]:
-    """In a worker those that the main process found, otherwise those of the options."""
-    found = workerinput.get("ckptbench_checkpoints")
-    if found is not None:
-        return tuple(CheckpointParam(**fields) for fields in found)
-    return checkpoint_params(options.checkpoint)
