@@ -129,7 +129,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the items in running order."""
     if bench := _session(config):
-        bench.arrange(items)
+        bench.collected.arrange(items, several_checkpoints=len(bench.checkpoints) > 1)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

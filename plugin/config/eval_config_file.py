@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -221,9 +222,12 @@ def _load(path: Path) -> tuple[Any, list[str]]:
         raise CkptbenchError(f"there is no such file{hint}", where=where) from None
     except (OSError, UnicodeDecodeError) as error:
         raise CkptbenchError(f"cannot be read: {error}", where=where) from None
-    if path.suffix == ".json":
-        return _json(text, where)
-    return (_toml(text, where), []) if path.suffix == ".toml" else _yaml(text, where)
+    if path.suffix == ".toml":
+        try:
+            return tomllib.loads(text), []
+        except tomllib.TOMLDecodeError as error:
+            raise CkptbenchError(f"not valid TOML: {error}", where=where) from None
+    return _json(text, where) if path.suffix == ".json" else _yaml(text, where)
 
 
 def _json(text: str, where: str) -> tuple[Any, list[str]]:
@@ -242,15 +246,6 @@ def _json(text: str, where: str) -> tuple[Any, list[str]]:
         hint = "remove the comma before it" if trailing else ""
         where = f"{where}:{error.lineno}:{error.colno}"
         raise CkptbenchError(f"not valid JSON: {error.msg}", where=where, remedy=hint) from None
-
-
-def _toml(text: str, where: str) -> Any:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CkptbenchError(f"not valid TOML: {error}", where=where) from None
 
 
 def _yaml(text: str, where: str) -> tuple[Any, list[str]]:

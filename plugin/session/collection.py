@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ from .item import SampleItem
 
 if TYPE_CHECKING:
     from ..checkpoints.expand import CheckpointResolver
+
+# pytest's own options that order items, by their destination.
+_ORDERING = ("failedfirst", "newfirst", "stepwise", "lf")
 
 
 @dataclass(eq=False)
@@ -137,9 +140,8 @@ class Collected:
             CkptbenchError: naming the option and the nearest known name.
         """
         if (plan := self.options.eval_config) is not None:
-            check_metrics(self.groups)
-            tasks = partial(task_names, self.options)
-            check_config_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
+            self._check_config_metrics()
+            self._check_config_names(plan)
         if self._owners:
             check_collected(sorted(self._typed("ckpt_data")), self._owners, "--data")
         if not self._benchmarks:
@@ -158,6 +160,60 @@ class Collected:
         )
         check_names(chosen, self._benchmarks)
 
+    def _check_config_names(self, plan: EvalPlan) -> None:
+        """Refuse a configuration file that names an unknown benchmark or task."""
+        # Entries that do not run are only checked where that is all there is to do.
+        checked = (*plan.settings, *(plan.idle if self.options.validate_config else ()))
+        entry_of = {name: settings.entry for settings in checked for name in settings.names}
+        unknown = entry_of.keys() - self._owners.keys()
+        suite = suite_benchmarks() if unknown else frozenset()
+        unknown -= suite
+        if not unknown:
+            return
+        theirs = task_names(self.options)  # which takes seconds
+        known = sorted({*self._owners, *suite, *theirs})
+        wrong = [
+            f"{entry_of[name]} names {name!r}{nearest(name, known)}"
+            for name in sorted(unknown.difference(known))
+        ]
+        if wrong:
+            remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
+            without = "lm-eval's tasks need pip install 'ckptbench[lm-eval]'"
+            raise CkptbenchError(
+                "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
+                where=plan.path,
+                remedy=remedy if theirs else without,
+            )
+
+    def _check_config_metrics(self) -> None:
+        """Refuse metrics of a configuration file that none of an entry's benchmarks has."""
+        by_entry: dict[str, list[Group]] = {}
+        for group in self.groups:
+            if group.asked.metrics is not None:
+                by_entry.setdefault(group.asked.sources["metrics"], []).append(group)
+        for entry, members in by_entry.items():
+            metrics = [metric for group in members for metric in group.all_metrics]
+            check_wanted(metrics, members[0].asked.metrics or (), f"{entry}.metrics")
+
+    def arrange(self, items: list[pytest.Item], *, several_checkpoints: bool) -> None:
+        """Put items in running order: by checkpoint, by priority, the longest of a group first.
+
+        An order that an option asks for, such as `--failed-first`, is kept within a checkpoint. So
+        is one that a plugin has shuffled, within a priority.
+        """
+        if not any(isinstance(item, SampleItem) for item in items):
+            return
+        if several_checkpoints:
+            items.sort(key=_checkpoint_index)
+        if any(self.config.getoption(name, None) for name in _ORDERING):
+            return
+        if _in_collected_order(items):
+            groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
+            lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in items]
+            items[:] = [items[index] for index in longest_first(lengths, groups)]
+        if self.options.eval_config is not None:
+            items.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
+
     def _typed(self, name: str) -> set[str]:
         """The benchmarks that an option names on the command line."""
         return {key for given in self.config.getoption(name, None) or [] for key in given}
@@ -166,85 +222,6 @@ class Collected:
 def _can_ask(protocols: Iterable[EvalProtocol], rows: Sequence[Sample]) -> bool:
     """Whether one of the protocols can ask one of the samples."""
     return any(protocol.covers(row) for protocol in protocols for row in rows)
-
-
-def check_config_names(
-    plan: EvalPlan,
-    collected: Collection[str],
-    tasks: Callable[[], Iterable[str]],
-    *,
-    idle_too: bool,
-) -> None:
-    """Refuse a configuration file that names an unknown benchmark or task.
-
-    Args:
-        collected: names of the benchmarks that were collected.
-        tasks: gives the names of lm-eval's tasks, which takes seconds: only called when needed.
-        idle_too: whether entries that do not run are checked as well.
-
-    Raises:
-        CkptbenchError: naming each entry and the nearest known name.
-    """
-    checked = (*plan.settings, *(plan.idle if idle_too else ()))
-    entry_of = {name: settings.entry for settings in checked for name in settings.names}
-    unknown = entry_of.keys() - set(collected)
-    suite = suite_benchmarks() if unknown else frozenset()
-    unknown -= suite
-    if not unknown:
-        return
-    theirs = list(tasks())
-    known = sorted({*collected, *suite, *theirs})
-    wrong = [
-        f"{entry_of[name]} names {name!r}{nearest(name, known)}"
-        for name in sorted(unknown.difference(known))
-    ]
-    if wrong:
-        remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
-        raise CkptbenchError(
-            "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
-            where=plan.path,
-            remedy=remedy if theirs else "lm-eval's tasks need pip install 'ckptbench[lm-eval]'",
-        )
-
-
-def check_metrics(groups: Iterable[Group]) -> None:
-    """Refuse metrics of a configuration file that none of an entry's benchmarks has.
-
-    Raises:
-        CkptbenchError: naming them.
-    """
-    by_entry: dict[str, list[Group]] = {}
-    for group in groups:
-        if group.asked.metrics is not None:
-            by_entry.setdefault(group.asked.sources["metrics"], []).append(group)
-    for entry, members in by_entry.items():
-        metrics = [metric for group in members for metric in group.all_metrics]
-        check_wanted(metrics, members[0].asked.metrics or (), f"{entry}.metrics")
-
-
-def running_order(
-    items: Sequence[pytest.Item], *, chosen: bool, several_checkpoints: bool, priorities: bool
-) -> list[pytest.Item]:
-    """Items by checkpoint, then by priority, the longest of a group first.
-
-    Args:
-        chosen: whether an option asks for an order, such as `--failed-first`: it is kept within a
-            checkpoint. So is one that a plugin has shuffled, within a priority.
-        several_checkpoints: whether the session has more than one.
-        priorities: whether a configuration file may set some.
-    """
-    order = list(items)
-    if several_checkpoints:
-        order.sort(key=_checkpoint_index)
-    if chosen:
-        return order
-    if _in_collected_order(order):
-        groups = [i.group.index if isinstance(i, SampleItem) else None for i in order]
-        lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in order]
-        order = [order[index] for index in longest_first(lengths, groups)]
-    if priorities:
-        order.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
-    return order
 
 
 def _checkpoint_index(item: pytest.Item) -> int:

@@ -22,7 +22,7 @@ from ..results import log as runlog
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
-from .collection import Collected, running_order
+from .collection import Collected
 from .group import Group
 from .item import SampleItem
 from .make_items import Maker
@@ -180,18 +180,6 @@ class BenchSession:
         notes += dict.fromkeys(self.collected.stand_ins)
         self.collected.check()
         notes += self.collected.unasked_notes(len(self.checkpoints))
-
-    def arrange(self, items: list[pytest.Item]) -> None:
-        """Put items in running order; see `collection.running_order`."""
-        if not any(isinstance(item, SampleItem) for item in items):
-            return
-        orders = ("failedfirst", "newfirst", "stepwise", "lf")
-        items[:] = running_order(
-            items,
-            chosen=any(self.config.getoption(name, None) for name in orders),
-            several_checkpoints=len(self.checkpoints) > 1,
-            priorities=self.options.eval_config is not None,
-        )
 
     def make_items(
         self, collector: pytest.Module, name: str, function: object
