@@ -13,27 +13,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._util.errors import CkptbenchError
+from ._util.errors import CkptbenchError, nearest, one_line
+from ._util.jsonio import JSON, Scalar
+from ._util.rounding import rounded, rounding_gap
 from ._util.version import __version__
 from .api import requests as _requests
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
-from .api.protocol import Engine, EvalProtocol, RequestContext
+from .api.protocol import Engine, EvalProtocol, RequestContext, every_sample
 from .api.requests import *  # noqa: F403 (its `__all__`)
 from .api.sample import Sample, content_hash
 from .scores import reducers as _reducers
-from .scores.metric import Metric
+from .scores.metric import Metric, known_metric, wanted_among
 from .scores.reducers import *  # noqa: F403 (its `__all__`)
 from .scores.reducers import reducer, register_reducer
 from .scores.score import Reducer, Score
 
 if TYPE_CHECKING:
     from ._util.atomic import atomic_write_text, atomic_writer
-    from ._util.errors import nearest, one_line
-    from ._util.jsonio import JSON, Scalar
-    from ._util.rounding import rounded, rounding_gap
     from .analysis.conclusions import Conclusions
     from .api.benchmark import TaskSource, suite_benchmarks, task_benchmarks, task_names
-    from .api.protocol import every_sample
     from .checkpoints.complete import (
         WEIGHT_FILES,
         missing_parts,
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
     from .readers.detect import ResultReader
     from .readers.result import Result, SampleRow
     from .reports.write import ReportFormat
-    from .results.evaluate import Outcome
+    from .results.outcome import Outcome
     from .results.summary import (
         GROUP_WAY,
         BenchmarkResult,
@@ -68,19 +66,14 @@ if TYPE_CHECKING:
         DatasetInfo,
     )
     from .scores.intervals import normal_interval
-    from .scores.metric import known_metric, wanted_among
     from .session.run import RunContext, SampleAnswer, run_context
 
 # Loaded when they are first used: no import of this package, and nobody's `pytest --help`, waits
 # for what only some need.
 _LAZY = {
     "._util.atomic": ("atomic_write_text", "atomic_writer"),
-    "._util.errors": ("nearest", "one_line"),
-    "._util.jsonio": ("JSON", "Scalar"),
-    "._util.rounding": ("rounded", "rounding_gap"),
     ".analysis.conclusions": ("Conclusions",),
     ".api.benchmark": ("TaskSource", "suite_benchmarks", "task_benchmarks", "task_names"),
-    ".api.protocol": ("every_sample",),
     ".checkpoints.complete": (
         "WEIGHT_FILES",
         "missing_parts",
@@ -106,7 +99,7 @@ _LAZY = {
     ".readers.detect": ("ResultReader",),
     ".readers.result": ("Result", "SampleRow"),
     ".reports.write": ("ReportFormat",),
-    ".results.evaluate": ("Outcome",),
+    ".results.outcome": ("Outcome",),
     ".results.summary": (
         "BenchmarkResult",
         "CheckpointResult",
@@ -115,7 +108,6 @@ _LAZY = {
         "GROUP_WAY",
     ),
     ".scores.intervals": ("normal_interval",),
-    ".scores.metric": ("known_metric", "wanted_among"),
     ".session.run": ("RunContext", "SampleAnswer", "run_context"),
 }
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}

@@ -131,7 +131,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the items in running order."""
     if bench := _session(config):
-        bench.arrange(items)
+        bench.collected.arrange(items, several_checkpoints=len(bench.checkpoints) > 1)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -141,11 +141,10 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
     if bench is None:
         return (yield)
     showing_only = ("collectonly", "setuponly", "setupplan")
+    shows_only = any(session.config.getoption(name, False) for name in showing_only)
     try:
         bench.check_options()
-        if bench.options.is_dry:
-            bench.note_unasked()
-        elif not any(session.config.getoption(name, False) for name in showing_only):
+        if not bench.options.is_dry and not shows_only:
             bench.make_plan(session.items)
     except CkptbenchError as error:
         bench.refused = True
@@ -155,7 +154,7 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
 
         report_refusal(session, str(error))
     yield
-    loading = any(group.loads_checkpoint for group in bench.groups)
+    loading = any(group.loads_checkpoint for group in bench.collected.groups)
     if loading and not bench.run.worker and not session.config.option.collectonly:
         try:
             bench.check_checkpoints()
@@ -251,9 +250,7 @@ def pytest_terminal_summary(
         result = yield
     bench = _session(config)
     if bench is not None and bench.options.is_dry:
-        from .session import preview
-
-        preview.show(terminalreporter, bench)
+        screen.show_plan(terminalreporter, bench)
     elif bench is not None:
         screen.show(terminalreporter, bench.result, bench.run.folder)
     return result

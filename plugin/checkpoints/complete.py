@@ -36,7 +36,11 @@ def missing_parts(checkpoint: Path) -> str:
 def _folder(folder: Path) -> str:
     if not (folder / "config.json").is_file():
         return "config.json is not there"
-    if not _is_object(folder / "config.json"):
+    try:
+        whole = isinstance(json.loads((folder / "config.json").read_text(encoding="utf-8")), dict)
+    except ValueError:
+        whole = False
+    if not whole:
         return "config.json is cut off"
     for name in WEIGHT_FILES:
         index = folder / f"{name}.index.json"
@@ -157,11 +161,3 @@ def _torch_fault(file: Path) -> str:
             return ""
     except zipfile.BadZipFile:
         return f"{file.name} is cut off: the end of its archive is not there"
-
-
-def _is_object(file: Path) -> bool:
-    """Whether a file holds a JSON object."""
-    try:
-        return isinstance(json.loads(file.read_text(encoding="utf-8")), dict)
-    except ValueError:
-        return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
@@ -94,15 +94,15 @@ def expand(
     return Expansion(tuple(with_runs(sweep.once(found))), tuple(sweep.notes))
 
 
+@dataclass
 class _Sweep:
     """One session's expansion, with what it leaves out."""
 
-    def __init__(self, known: CheckpointResolver, pattern: str, from_step: int | None) -> None:
-        self._known = known
-        self._pattern = pattern
-        self._from_step = from_step
-        self._chose = False
-        self.notes: list[str] = []
+    known: CheckpointResolver
+    pattern: str
+    from_step: int | None
+    chose: bool = False
+    notes: list[str] = field(default_factory=list)
 
     def of(self, spec: str) -> list[Found]:
         """The checkpoints of one option; of `BASE+adapter=DIR`, the folder is matched."""
@@ -111,17 +111,17 @@ class _Sweep:
             return [replace(each, spec=f"{base}{adapter}{each.spec}") for each in self.of(path)]
         folder = self._run_folder(spec)
         if folder is not None:
-            inner = self._pattern or DEFAULT_PATTERN
+            inner = self.pattern or DEFAULT_PATTERN
             return self._matches(f"{spec.rstrip('/')}/{inner}", glob.escape(str(folder)), inner)
         if is_pattern(spec):
             return self._matches(spec, *self._rooted(spec))
-        found = self._known.place_of(spec) or _absolute(spec)
+        found = self.known.place_of(spec) or _absolute(spec)
         return [found_at(spec, found) if found.exists() else Found(spec)]
 
     def check_used(self, specs: Sequence[str]) -> None:
         """Refuse options that chose among nothing."""
-        option = "--checkpoint-pattern" if self._pattern else "--from-step"
-        if (self._pattern or self._from_step) and not self._chose:
+        option = "--checkpoint-pattern" if self.pattern else "--from-step"
+        if (self.pattern or self.from_step) and not self.chose:
             given = f"--checkpoint is {', '.join(specs)}" if specs else "no --checkpoint was given"
             raise CkptbenchError(
                 f"there is nothing to choose from: {given}",
@@ -144,29 +144,29 @@ class _Sweep:
 
     def _run_folder(self, spec: str) -> Path | None:
         """The folder in which checkpoints are to be matched; None where the spec is one itself."""
-        if not self._pattern and self._from_step is None:
+        if not self.pattern and self.from_step is None:
             return None
-        folder = self._known.folder_of(spec) or _absolute(spec)
-        if not folder.is_dir() or (not self._pattern and self._known.is_checkpoint(folder)):
+        folder = self.known.folder_of(spec) or _absolute(spec)
+        if not folder.is_dir() or (not self.pattern and self.known.is_checkpoint(folder)):
             return None
         return folder
 
     def _rooted(self, spec: str) -> tuple[str, str]:
         """The folder a pattern starts from, escaped, and the rest of it."""
         first, slash, rest = spec.partition("/")
-        folder = self._known.folder_of(first) if slash else None
+        folder = self.known.folder_of(first) if slash else None
         if folder is not None:
             return glob.escape(str(folder)), rest
         return "", os.path.expanduser(spec)
 
     def _matches(self, spec: str, root: str, pattern: str) -> list[Found]:
         """What a pattern matches below a root, in order; `spec` is how the user would write it."""
-        self._chose = True
+        self.chose = True
         whole = os.path.join(root, pattern)
         paths = [Path(os.path.abspath(path)) for path in glob.glob(whole, recursive=True)]
         if not paths:
             raise unmatched(spec, whole)
-        recognised = [path for path in paths if self._known.is_checkpoint(path)]
+        recognised = [path for path in paths if self.known.is_checkpoint(path)]
         # Where none is of a kind known here, a conftest's own fixture may know them; if ours is
         # to load them, each is refused by name.
         checkpoints = recognised or paths
@@ -174,12 +174,12 @@ class _Sweep:
             names = sorted(f"{path.parent.name}/{path.name}" for path in others)
             self.notes.append(f"{spec} also matches what is no checkpoint: {listed(names, _SHOWN)}")
         first = spec.partition("/")[0]
-        prefix = first if root and self._known.folder_of(first) else ""
+        prefix = first if root and self.known.folder_of(first) else ""
         found = [found_at(_spec(path, prefix, root), path) for path in checkpoints]
         return self._from_step_on(spec, sorted(found, key=Found.order))
 
     def _from_step_on(self, spec: str, found: list[Found]) -> list[Found]:
-        start = self._from_step
+        start = self.from_step
         if start is None:
             return found
         unknown = [each for each in found if each.step is None]

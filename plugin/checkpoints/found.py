@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -11,70 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .._util.jsonio import Scalar
+from .._util.jsonio import Scalar, is_number
 from .._util.names import Natural, epoch_in, natural_key, step_in
 
 STATE_FILE = "trainer_state.json"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class TrainerState:
-    """What `trainer_state.json` records of a checkpoint.
-
-    Attributes:
-        step: `global_step`.
-        epoch: passes over the training data.
-        facts: losses by name: `val_loss` is the `eval_loss` of this very step, because that of an
-            earlier one is another checkpoint's; `train_loss` is the last `loss` logged up to this
-            step, as trainers do not log at every step.
-        fault: why the file could not be read; empty when it could, or when there is none.
-    """
-
-    step: int | None = None
-    epoch: float | None = None
-    facts: Mapping[str, float] = field(default_factory=dict)
-    fault: str = ""
-
-
-def read_trainer_state(checkpoint: Path) -> TrainerState:
-    """The state beside a checkpoint's weights; empty where there is none or it is damaged."""
-    path = checkpoint / STATE_FILE
-    if not path.is_file():
-        return TrainerState()
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        return TrainerState(fault=f"{path} cannot be read: {error}")
-    if not isinstance(content, dict):
-        return TrainerState(fault=f"{path} holds no JSON object")
-    step = _number(content.get("global_step"))
-    history = content.get("log_history")
-    history = [e for e in history if isinstance(e, dict)] if isinstance(history, list) else []
-    facts: dict[str, float] = {}
-    if step is not None:
-        losses = [(_number(entry.get("step")), entry) for entry in history]
-        of_step = [_number(entry.get("eval_loss")) for at, entry in losses if at == step]
-        if known := [loss for loss in of_step if loss is not None]:
-            facts["val_loss"] = known[-1]
-        logged = [
-            (at, loss)
-            for at, entry in losses
-            if at is not None and at <= step and (loss := _number(entry.get("loss"))) is not None
-        ]
-        if logged:
-            facts["train_loss"] = max(logged, key=lambda pair: pair[0])[1]
-    return TrainerState(
-        step=int(step) if step is not None else None,
-        epoch=_number(content.get("epoch")),
-        facts=facts,
-    )
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +27,11 @@ class Found:
         run: name of the training run: of the folder it is in.
         step: optimizer steps it was trained for, of its name or its trainer's state.
         epoch: passes over the training data, of its trainer's state or its name.
-        facts: what else its trainer records, scalars by name.
-        fault: why its trainer's state could not be read; empty when it could.
+        facts: what else its trainer records: `val_loss` is the `eval_loss` of this very step,
+            because that of an earlier one is another checkpoint's; `train_loss` is the last `loss`
+            logged up to this step, as trainers do not log at every step.
+        fault: why its trainer's state could not be read; empty when it could, or when there is
+            none.
     """
 
     spec: str
@@ -112,16 +55,47 @@ class Found:
 
 def found_at(spec: str, path: Path) -> Found:
     """What is known of the checkpoint at a path that exists."""
-    state = read_trainer_state(path)
-    named_step, named_epoch = step_in(path.name), epoch_in(path.name)
-    return Found(
-        spec=spec,
-        path=path,
-        step=named_step if named_step is not None else state.step,
-        epoch=state.epoch if state.epoch is not None else named_epoch,
-        facts=state.facts,
-        fault=state.fault,
+    found = _with_trainer_state(Found(spec, path), path / STATE_FILE)
+    step, epoch = step_in(path.name), epoch_in(path.name)
+    return replace(
+        found,
+        step=found.step if step is None else step,
+        epoch=epoch if found.epoch is None else found.epoch,
     )
+
+
+def _with_trainer_state(found: Found, path: Path) -> Found:
+    """With what the file beside its weights says, or why it cannot be read."""
+    if not path.is_file():
+        return found
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return replace(found, fault=f"{path} cannot be read: {error}")
+    if not isinstance(content, dict):
+        return replace(found, fault=f"{path} holds no JSON object")
+    step = _number(content.get("global_step"))
+    history = content.get("log_history")
+    history = [e for e in history if isinstance(e, dict)] if isinstance(history, list) else []
+    facts: dict[str, float] = {}
+    if step is not None:
+        losses = [(_number(entry.get("step")), entry) for entry in history]
+        of_step = [_number(entry.get("eval_loss")) for at, entry in losses if at == step]
+        if known := [loss for loss in of_step if loss is not None]:
+            facts["val_loss"] = known[-1]
+        logged = [
+            (at, loss)
+            for at, entry in losses
+            if at is not None and at <= step and (loss := _number(entry.get("loss"))) is not None
+        ]
+        if logged:
+            facts["train_loss"] = max(logged, key=lambda pair: pair[0])[1]
+    step = None if step is None else int(step)
+    return replace(found, step=step, epoch=_number(content.get("epoch")), facts=facts)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if is_number(value) else None
 
 
 def with_runs(found: Sequence[Found]) -> list[Found]:

@@ -42,10 +42,6 @@ class Checkpoint:
         return self.kind.model_kind(self)
 
 
-def _drop(note: str) -> None:
-    """Drop a note: outside of a session nobody reads it."""
-
-
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
     """How a checkpoint is to be loaded.
@@ -58,7 +54,7 @@ class LoadOptions:
         attention: transformers' name of the implementation; empty lets it choose.
         base: for a kind that has a `base`: the loaded base checkpoint.
         session: all options of the session; None outside of one.
-        add_note: takes a sentence for the readers of the scores.
+        add_note: takes a sentence for the readers of the scores; outside of a session nobody does.
     """
 
     device: str = "auto"
@@ -68,17 +64,7 @@ class LoadOptions:
     attention: str = ""
     base: Any = None
     session: Options | None = None
-    add_note: Callable[[str], None] = _drop
-
-
-def no_path(spec: str) -> Path | None:
-    """The `path_of` of kinds whose checkpoints are given as paths."""
-    return None
-
-
-def is_causal(checkpoint: Checkpoint) -> ModelKind:
-    """The `model_kind` of kinds that are always causal language models."""
-    return "causal"
+    add_note: Callable[[str], None] = lambda note: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +89,9 @@ class CheckpointKind:
     description: str
     matches: Callable[[Path], bool]
     load: Callable[[Checkpoint, LoadOptions], AbstractContextManager[Any]]
-    model_kind: Callable[[Checkpoint], ModelKind] = is_causal
+    model_kind: Callable[[Checkpoint], ModelKind] = lambda checkpoint: "causal"
     missing: Callable[[Path], str] = missing_parts
-    path_of: Callable[[str], Path | None] = no_path
+    path_of: Callable[[str], Path | None] = lambda spec: None
     base: Callable[[Checkpoint], str] | None = None
 
 

@@ -107,6 +107,7 @@ def _add_assumptions(plan: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan; the exit status is 0."""
     from ..gate.planning import Target
+    from ..readers.detect import read
     from ..reports.planned import points
 
     if arguments.drop <= arguments.tolerance:
@@ -121,11 +122,11 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("against", "metric", "trials"):
         if getattr(arguments, name) is not None and arguments.baseline is None:
             raise CkptbenchError("needs a baseline", where=f"--{name}", remedy="Add --baseline.")
-    results = _read(arguments.baseline), _read(arguments.against)
-    tests = arguments.metrics or max(1, len(list(_metrics_of(results[0], gated=True))))
+    baseline, other = (path and read(path) for path in (arguments.baseline, arguments.against))
+    tests = arguments.metrics or max(1, len(list(_metrics_of(baseline, gated=True))))
     alpha = arguments.alpha / tests
     target = Target(alpha, arguments.tolerance, arguments.power, drop=arguments.drop)
-    found = list(_planned(arguments, target, *results))
+    found = list(_planned(arguments, target, baseline, other))
     print(
         f"to find a true drop of {points(target.drop)} in {target.power:.0%} of comparisons: "
         f"tolerance {points(target.tolerance)}, alpha {arguments.alpha:g} over "
@@ -175,12 +176,6 @@ def _planned(
     for benchmark, score in metrics:
         if score.metric == arguments.metric if arguments.metric is not None else score.gated:
             yield plan_metric(target, baseline, benchmark, score, assumed)
-
-
-def _read(path: Path | None) -> Result | None:
-    from ..readers.detect import read
-
-    return None if path is None else read(path)
 
 
 def _only(result: Result | None, option: str) -> Measurement | None:

@@ -1,7 +1,8 @@
 """The options of a session: declared to pytest, read, and checked against each other.
 
-Each is registered as `--ckpt-NAME` with the short `--NAME` beside it, and as the ini setting
-`ckpt_NAME`. The command line wins over the ini file, which wins over the default.
+Each is registered as `--ckpt-NAME`, with the short `--NAME` beside it unless another plugin has
+that, and as the ini setting `ckpt_NAME`. The command line wins over the ini file, which wins over
+the default.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os import getpid
 from typing import Any
 
@@ -18,16 +18,7 @@ import pytest
 from .._util.errors import CkptbenchError, nearest
 from .effective import OF_LM_EVAL
 from .eval_config import COMMAND_LINE
-from .option import Option
-from .options import OPTIONS, Options, exec_limits, headings
-from .short_names import add_with_short_name, names_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    """A value on the command line that could not be read, and why."""
-
-    message: str
+from .options import OPTIONS, Option, Options, exec_limits, headings
 
 
 def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -37,7 +28,7 @@ def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
         try:
             return parse(text)
         except argparse.ArgumentTypeError as error:
-            return _Unread(str(error))
+            return error
 
     return read_if_possible
 
@@ -61,15 +52,86 @@ def _declare(parser: pytest.Parser, group: Any, option: Option) -> None:
             attributes["action"] = "append"
         if option.bare:
             attributes |= {"nargs": "?", "const": option.parse(option.bare)}
-    add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
+    _add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
     parser.addini(option.dest, option.help_text, type="string", default=None)
+
+
+def _add_with_short_name(
+    parser: pytest.Parser, group: Any, long: str, short: str, attributes: dict[str, Any]
+) -> None:
+    """Add an option under its long name, and under the short one unless another plugin has it."""
+    # A conftest or another plugin may well have its own `--seed` or `--device`, and register it
+    # before or after ours. pytest has no public interface for this, so the two ways it keeps its
+    # options are handled here: a list that is read when parsing starts, up to pytest 8, and an
+    # argparse parser that is filled at once, from pytest 9.
+    if short in _names_of(parser):
+        group.addoption(long, **attributes)
+        return
+    group.addoption(long, short, **attributes)
+    optparser = getattr(parser, "optparser", None)
+    if optparser is None:
+        _give_way_when_parsing(parser, group.options[-1], short)
+    else:
+        _give_way_at_once(parser, optparser, short)
+
+
+def _names_of(parser: Any) -> set[str]:
+    return {name for option in _options(parser) for name in option.names()}
+
+
+def _options(parser: Any) -> list[Any]:
+    return [option for group in (*parser._groups, parser._anonymous) for option in group.options]
+
+
+def _give_way_when_parsing(parser: Any, option: Any, short: str) -> None:
+    build = parser._getparser
+
+    def build_without_conflict() -> Any:
+        others = (other for other in _options(parser) if other is not option)
+        if short in option._long_opts and any(short in other.names() for other in others):
+            option._long_opts.remove(short)
+        return build()
+
+    parser._getparser = build_without_conflict
+
+
+def _give_way_at_once(parser: Any, optparser: argparse.ArgumentParser, short: str) -> None:
+    ours: set[str] | None = getattr(optparser, "_ckptbench_short_names", None)
+    if ours is not None:
+        ours.add(short)
+        return
+    ours = {short}
+    optparser._ckptbench_short_names = ours  # type: ignore[attr-defined]
+
+    def watch(container: Any) -> None:
+        check = container._check_conflict
+
+        def check_after_giving_way(action: argparse.Action) -> None:
+            for name in ours.intersection(action.option_strings):
+                ours.discard(name)
+                owner = container._option_string_actions.pop(name)
+                owner.option_strings.remove(name)
+            check(action)
+
+        container._check_conflict = check_after_giving_way
+
+    for group in [*parser._groups, parser._anonymous]:
+        watch(group._arggroup)
+    add_group = optparser.add_argument_group
+
+    def add_watched_group(*args: Any, **kwargs: Any) -> Any:
+        container = add_group(*args, **kwargs)
+        watch(container)
+        return container
+
+    optparser.add_argument_group = add_watched_group  # type: ignore[method-assign]
 
 
 def hint_at_typos(parser: pytest.Parser, arguments: Sequence[str]) -> None:
     """Add to pytest's message about an unknown option the nearest one of ours."""
     ours = [name for o in OPTIONS for name in (o.name, f"ckpt-{o.name}")]
     given = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
-    unknown = sorted(given - names_of(parser) - {f"--{name}" for name in ours})
+    unknown = sorted(given - _names_of(parser) - {f"--{name}" for name in ours})
     hints = [(name, nearest(name.removeprefix("--"), ours)) for name in unknown]
     found = [name + hint.replace("'", "'--", 1) for name, hint in hints if hint]
     if found:
@@ -115,8 +177,8 @@ def _from_command_line(config: pytest.Config, option: Option) -> list[Any]:
     given = config.getoption(option.dest, None)
     found = [] if given is None else given if option.many else [given]
     for value in found:
-        if isinstance(value, _Unread):
-            raise CkptbenchError(value.message, where=f"--{option.name}")
+        if isinstance(value, argparse.ArgumentTypeError):
+            raise CkptbenchError(str(value), where=f"--{option.name}")
     return list(found)
 
 

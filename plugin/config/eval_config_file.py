@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +27,7 @@ from pydantic import (
 )
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.jsonio import is_count
 from .._util.text import counted
 from .eval_config import EvalPlan, Listed, TaskSettings
 from .key_values import checked_gen_kwargs, is_texts
@@ -46,10 +48,6 @@ def _one(what: str, fits: Callable[[Any], bool]) -> PlainValidator:
 
 def _positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and _positive(value)
 
 
 def _gen_kwargs(value: Any) -> str | None:
@@ -111,14 +109,14 @@ class TaskEntry(_Strict):
         int | Literal["auto"] | None,
         _one(
             "a whole number of at least 1, or 'auto'",
-            lambda value: value == "auto" or _count(value),
+            lambda value: value == "auto" or is_count(value),
         ),
     ] = None
     limit: Annotated[
         int | float | None,
         _one(
             "a number of samples such as 200, a share between 0 and 1 such as 0.2, or null",
-            lambda value: _count(value) or (_positive(value) and value < 1),
+            lambda value: is_count(value) or (_positive(value) and value < 1),
         ),
     ] = None
     description: StrictStr = ""
@@ -224,9 +222,12 @@ def _load(path: Path) -> tuple[Any, list[str]]:
         raise CkptbenchError(f"there is no such file{hint}", where=where) from None
     except (OSError, UnicodeDecodeError) as error:
         raise CkptbenchError(f"cannot be read: {error}", where=where) from None
-    if path.suffix == ".json":
-        return _json(text, where)
-    return (_toml(text, where), []) if path.suffix == ".toml" else _yaml(text, where)
+    if path.suffix == ".toml":
+        try:
+            return tomllib.loads(text), []
+        except tomllib.TOMLDecodeError as error:
+            raise CkptbenchError(f"not valid TOML: {error}", where=where) from None
+    return _json(text, where) if path.suffix == ".json" else _yaml(text, where)
 
 
 def _json(text: str, where: str) -> tuple[Any, list[str]]:
@@ -245,15 +246,6 @@ def _json(text: str, where: str) -> tuple[Any, list[str]]:
         hint = "remove the comma before it" if trailing else ""
         where = f"{where}:{error.lineno}:{error.colno}"
         raise CkptbenchError(f"not valid JSON: {error.msg}", where=where, remedy=hint) from None
-
-
-def _toml(text: str, where: str) -> Any:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CkptbenchError(f"not valid TOML: {error}", where=where) from None
 
 
 def _yaml(text: str, where: str) -> tuple[Any, list[str]]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from .._util.errors import nearest
+from .._util.jsonio import is_number
 from .parsers import expected
 
 # --gen-kwargs. lm-eval takes any of these as the number of tokens, the first before the others.
@@ -85,7 +85,7 @@ def checked_gen_kwargs(found: Mapping[str, Any]) -> str:
     kept = {
         key: value
         for key, value in found.items()
-        if not (_is_number(value) and value in _WITHOUT_EFFECT.get(key, ()))
+        if not (is_number(value) and value in _WITHOUT_EFFECT.get(key, ()))
     }
     for key, value in kept.items():
         if key not in _GENERATION_KEYS:
@@ -115,10 +115,6 @@ def _unknown(key: str) -> ArgumentTypeError:
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def is_texts(value: Any) -> bool:
     """Whether a value is a text that is not empty, or a list of such texts."""
     texts = value if isinstance(value, list | tuple) else [value]
@@ -126,13 +122,13 @@ def is_texts(value: Any) -> bool:
 
 
 _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "temperature": ("a number of at least 0", lambda value: _is_number(value) and value >= 0),
+    "temperature": ("a number of at least 0", lambda value: is_number(value) and value >= 0),
     "do_sample": ("true or false", lambda value: isinstance(value, bool)),
-    "top_p": ("a number above 0 and at most 1", lambda v: _is_number(v) and 0 < v <= 1),
+    "top_p": ("a number above 0 and at most 1", lambda v: is_number(v) and 0 < v <= 1),
     "until": ("a text, or a list of texts", is_texts),
     "max_gen_toks": (
         "a whole number of at least 1",
-        lambda value: _is_number(value) and value >= 1 and value == int(value),
+        lambda value: is_number(value) and value >= 1 and value == int(value),
     ),
 }
 
@@ -154,7 +150,13 @@ def model_args(text: str) -> dict[str, str]:
                 f"{', '.join(_MODEL_KEYS)}"
             )
         if key == "trust_remote_code":
-            _refuse_remote_code(value)
+            if value is True:
+                raise ArgumentTypeError(
+                    "trust_remote_code=true would run code that comes with the weights, in this "
+                    "process; only architectures that transformers has itself are loaded"
+                )
+            if value is not False:
+                raise expected("true or false for trust_remote_code", value)
         elif not isinstance(value, str) or not value:
             raise expected(f"a name for {key}", value)
     attention = found.get("attn_implementation", _ATTENTIONS[0])
@@ -164,16 +166,6 @@ def model_args(text: str) -> dict[str, str]:
             f"{attention!r}{nearest(str(attention), _ATTENTIONS)}"
         )
     return {key: str(value) for key, value in found.items() if key != "trust_remote_code"}
-
-
-def _refuse_remote_code(value: object) -> None:
-    if value is True:
-        raise ArgumentTypeError(
-            "trust_remote_code=true would run code that comes with the weights, in this process; "
-            "only architectures that transformers has itself are loaded"
-        )
-    if value is not False:
-        raise expected("true or false for trust_remote_code", value)
 
 
 def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, Any]:

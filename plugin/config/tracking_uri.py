@@ -16,7 +16,7 @@ VARIABLE = "MLFLOW_TRACKING_URI"
 FROM_ENVIRONMENT = "env"
 OFF = "off"
 _USER, _PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://\S+|databricks|databricks://\S+|file:\S+")
 
 
@@ -44,7 +44,7 @@ class Address:
         password = urlsplit(self.uri).password or self.login.get(_PASSWORD, "")
         for secret in filter(None, (password, unquote(password))):
             text = text.replace(secret, "***")
-        return _LOGIN.sub("***", text)
+        return URL_LOGIN.sub("***", text)
 
 
 def tracking_uri(text: str) -> str:
@@ -59,7 +59,7 @@ def tracking_uri(text: str) -> str:
     if not found:
         raise argparse.ArgumentTypeError(f"'env' takes the URI from {VARIABLE}, which is not set")
     if not _SCHEME.fullmatch(found):
-        shown = _LOGIN.sub("***", found)
+        shown = URL_LOGIN.sub("***", found)
         raise argparse.ArgumentTypeError(
             "expected the URI of a tracking server such as http://localhost:5000, a store such as "
             f"sqlite:///mlflow.db, or 'env' for {VARIABLE}, got {shown!r}"
@@ -74,7 +74,7 @@ def address_of(uri: str) -> Address:
         CkptbenchError: an HTTP login without a password, which the client would not send.
     """
     parts = urlsplit(uri)
-    shown = _LOGIN.sub("***", uri)
+    shown = URL_LOGIN.sub("***", uri)
     if parts.scheme not in ("http", "https") or "@" not in parts.netloc:
         return Address(uri, shown)
     if not parts.username or not parts.password:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._util.atomic import atomic_writer
 from .._util.names import natural_key
-from ..results.group import GroupMetadata
 from ..results.layout import safe_name
-from ..results.outcome import Recorded
+from ..results.outcome import Outcome
+from ..results.stored_run import GroupMetadata
 from ..scores.reducers import PassAtK, estimate_pass_at_k, reducer_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ FAILURES = ("fail", "timeout", "memory", "output", "violation", "crash", "missed
 
 NO_ANSWER = ("error", "skipped", "not_run")
 _LEFT_OUT = "left out by --limit"
-_NOT_RUN = Recorded("not_run")
+_NOT_RUN = Outcome("not_run")
 
 
 @dataclass(slots=True)
@@ -53,17 +53,17 @@ class Problem:
         """Trials with an outcome."""
         return self.counts.total() - sum(self.counts[status] for status in NO_ANSWER)
 
-    def add(self, recorded: Recorded) -> None:
+    def add(self, recorded: Outcome) -> None:
         """Count one trial."""
         status: str = recorded.status
         if status == "missed":
-            failure = recorded.reason.partition(":")[0]
+            failure = recorded.detail.partition(":")[0]
             status = failure if failure in FAILURES else "missed"
         self.counts[status] += 1
 
 
 def write_problems(
-    folder: Path, store: RunStore, outcomes: Mapping[str, Recorded]
+    folder: Path, store: RunStore, outcomes: Mapping[str, Outcome]
 ) -> tuple[Path, ...]:
     """Write the file of every checkpoint and benchmark scored by pass@k, from items' outcomes.
 
@@ -86,7 +86,7 @@ def write_problems(
 
 
 def _problems(
-    answered: Iterable[tuple[PlannedItem, str, str | None]], outcomes: Mapping[str, Recorded]
+    answered: Iterable[tuple[PlannedItem, str, str | None]], outcomes: Mapping[str, Outcome]
 ) -> Iterable[Problem]:
     found: dict[str, Problem] = {}
     for item, fields, _ in answered:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..api.answer_kinds import KIND_OF, KINDS
 from ..api.requests import Answer, Request
@@ -28,12 +27,11 @@ class NoLongerAnAnswer(ValueError):
     """A stored response is of a kind that was an answer once, and is asked again now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """Everything that decides an answer.
 
     Attributes:
-        digest: 32 hexadecimal digits over all of it; see `Asker`.
+        digest: 32 hexadecimal digits over all of it; see `keys_of`.
     """
 
     digest: str
@@ -43,50 +41,30 @@ class Key:
     trial: int
     seed: int
 
-    def row(self) -> tuple[str, str, str, str, int, int]:
-        return (
-            self.digest,
-            self.fingerprint,
-            self.protocol,
-            self.sample,
-            self.trial,
-            self.seed,
-        )
 
+def keys_of(
+    fingerprint: str, settings: Mapping[str, Any], protocol: str, seed: int, revision: int = 1
+) -> Callable[[str, int, Request], Key]:
+    """A function from a sample's hash, a trial and the request to their key.
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Makes keys for one checkpoint under one protocol.
-
-    Attributes:
+    Args:
         fingerprint: of the checkpoint.
         settings: of the engine: what else decides an answer.
         protocol: its name.
         seed: of the session.
         revision: of the protocol; the first one leaves no mark in a key.
     """
+    revised = protocol if revision == 1 else f"{protocol}@{revision}"
+    shared = hashlib.sha256(
+        f"{fingerprint}|{sorted(settings.items())!r}|{revised}|{seed}|".encode()
+    )
 
-    fingerprint: str
-    settings: Mapping[str, Any]
-    protocol: str
-    seed: int
-    revision: int = 1
+    def key(sample: str, trial: int, request: Request) -> Key:
+        digest = shared.copy()
+        digest.update(f"{sample}|{trial}|{request!r}".encode("utf-8", "surrogatepass"))
+        return Key(digest.hexdigest()[:32], fingerprint, protocol, sample, trial, seed)
 
-    def keys(self) -> Callable[[str, int, Request], Key]:
-        """A function from a sample's hash, a trial and the request to their key."""
-        protocol = self.protocol if self.revision == 1 else f"{self.protocol}@{self.revision}"
-        shared = hashlib.sha256(
-            f"{self.fingerprint}|{sorted(self.settings.items())!r}|{protocol}|{self.seed}|".encode()
-        )
-
-        def key(sample: str, trial: int, request: Request) -> Key:
-            digest = shared.copy()
-            digest.update(f"{sample}|{trial}|{request!r}".encode("utf-8", "surrogatepass"))
-            return Key(
-                digest.hexdigest()[:32], self.fingerprint, self.protocol, sample, trial, self.seed
-            )
-
-        return key
+    return key
 
 
 def encode(response: Answer) -> str:

@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from ..config.options import OPTIONS
+from ..config.tracking_uri import URL_LOGIN
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "kiwipiepy", "datasets", "numpy", "scipy")
 
@@ -89,7 +90,6 @@ _PLAIN_OPTIONS = frozenset(
     if not option.secret
 )
 _SECRET_SETTINGS = frozenset(option.dest for option in OPTIONS if option.secret)
-_URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
 def hide_secrets(arguments: Sequence[str]) -> list[str]:
@@ -105,7 +105,7 @@ def hide_secrets(arguments: Sequence[str]) -> list[str]:
         elif secret and equals:
             shown.append(f"{name}=***")
         else:
-            shown.append(_URL_LOGIN.sub("***", argument))
+            shown.append(URL_LOGIN.sub("***", argument))
         hide_next = secret and not equals
     return shown
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
 from ..api.benchmark import Miss
 from ..api.requests import Failed, Response, Skipped
-
-Status = Literal["passed", "missed", "skipped", "error"]
+from .outcome import Outcome
 
 
 class NoAnswer(Exception):
@@ -19,23 +17,6 @@ class NoAnswer(Exception):
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.reason)
         self.failed = failed
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of one item.
-
-    Attributes:
-        status: `passed` or `missed` by the model's answer; `skipped` by the protocol's rule.
-        values: for each k 1.0, 0.0, or the graded value that the function returned.
-        detail: why it was missed or skipped, in one line.
-        seconds: how long the answer's program ran; 0 where none was run.
-    """
-
-    status: Status
-    values: tuple[float, ...] = ()
-    detail: str = ""
-    seconds: float = 0.0
 
 
 _PASSED: dict[int, Outcome] = {}
@@ -78,7 +59,7 @@ def evaluate_response(
             if not (isinstance(error, Miss) or _raised_by(function, error)):
                 raise
             values.append(0.0)
-            detail = detail or _one_line(error)
+            detail = detail or str(error).partition("\n")[0] or "wrong answer"
         else:
             values.append(1.0 if returned is None else _graded(function, returned))
     if min(values) == 1.0 == max(values):
@@ -122,8 +103,3 @@ def _graded(function: Callable[..., object], returned: object) -> float:
         name = getattr(function, "__name__", "the benchmark function")
         raise TypeError(f"{name} returned {returned!r}: expected None or a number from 0 to 1")
     return float(returned)
-
-
-def _one_line(error: AssertionError) -> str:
-    text = str(error)
-    return text.partition("\n")[0] if text else "wrong answer"

@@ -8,32 +8,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 ATTRIBUTE = "ckptbench"
+Status = Literal["passed", "missed", "skipped", "error", "not_run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """One item's outcome as its report carries it.
+class Outcome:
+    """The outcome of one item.
 
     Attributes:
-        status: `passed`, `missed`, `skipped` or `error`.
-        values: of the metrics, for each k.
-        reason: why it was skipped, what the error was, or how its program failed, in one line.
-        seconds: how long its program ran; 0 where none was run.
+        status: `passed` or `missed` by the model's answer; `skipped` by the protocol's rule;
+            `error` without a valid answer; `not_run`.
+        values: for each k 1.0, 0.0, or the graded value that the function returned.
+        detail: why it was missed or skipped, what the error was, or how its program failed, in one
+            line.
+        seconds: how long the answer's program ran; 0 where none was run.
     """
 
-    status: str
+    status: Status
     values: tuple[float, ...] = ()
-    reason: str = ""
+    detail: str = ""
     seconds: float = 0.0
 
 
 # Items are many and different outcomes few: equal ones share one object.
-_recorded = lru_cache(maxsize=4096)(Recorded)
+_recorded = lru_cache(maxsize=4096)(Outcome)
 
 
 @dataclass(eq=False)
@@ -44,7 +47,7 @@ class Outcomes:
         others_failed: whether anything other than a sample item failed.
     """
 
-    by_nodeid: dict[str, Recorded] = field(default_factory=dict)
+    by_nodeid: dict[str, Outcome] = field(default_factory=dict)
     others_failed: bool = False
 
     @pytest.hookimpl(tryfirst=True)
@@ -56,7 +59,7 @@ class Outcomes:
             self.by_nodeid[report.nodeid] = _recorded(status, tuple(values), reason, seconds)
         elif str(report.when) == "???":  # what pytest-xdist reports for an item its worker died in
             reason = str(report.longrepr).partition("\n")[0]
-            self.by_nodeid[report.nodeid] = Recorded("error", (), reason)
+            self.by_nodeid[report.nodeid] = Outcome("error", (), reason)
             self.others_failed |= report.failed  # it may not have been a sample item
         elif report.failed:
             self.others_failed = True

@@ -19,9 +19,8 @@ from typing import Any
 from .._util.errors import CkptbenchError
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode
-from .group import GroupMetadata
 from .layout import PARTS, STORE
-from .stored_run import FORMAT, PlannedItem, StoreReader
+from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 _SCHEMA = """
@@ -43,9 +42,6 @@ CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
 _ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
-# An item that was run again: its position, its group, whether its outcome flipped (None without
-# a second one), and whether its batch was of another size.
-Repeat = tuple[int, int, bool | None, bool]
 
 
 class RunStore(StoreReader):
@@ -163,10 +159,7 @@ class RunStore(StoreReader):
             )
             db.executemany(
                 "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (i.position, i.nodeid, i.group, i.id, i.sample, i.cluster, i.trial)
-                    for i in items
-                ),
+                items,
             )
             db.executemany(
                 "INSERT OR IGNORE INTO samples VALUES (?, ?)",
@@ -200,9 +193,11 @@ class RunStore(StoreReader):
                 for index, key in enumerate(keys):
                     if found[index] is None:
                         row = connection.execute(query, (key.digest,)).fetchone()
-                        if row is not None:
-                            found[index] = _decoded_or_none(row[0])
-                            if found[index] is not None and connection is not self._db:
+                        if row is None:
+                            continue
+                        with contextlib.suppress(NoLongerAnAnswer):
+                            found[index] = decode(row[0])
+                            if connection is not self._db:
                                 copied.append((key, row[0]))
             if copied:
                 self.add(copied)
@@ -220,7 +215,7 @@ class RunStore(StoreReader):
             served: which stored response items are given, as `(position, digest)`.
         """
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key.row(), text) for key, text in answers])
+            db.executemany(_ANSWER, [(*key, text) for key, text in answers])
             db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
     def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
@@ -236,7 +231,7 @@ class RunStore(StoreReader):
         for position, group, key, text in given:
             alike[group, bool(text)].append((position, key.digest))
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key.row(), text) for *_, key, text in given if text])
+            db.executemany(_ANSWER, [(*key, text) for *_, key, text in given if text])
             for (group, asked), served in alike.items():
                 before = db.total_changes
                 db.executemany("INSERT OR IGNORE INTO served VALUES (?, ?)", served)
@@ -296,13 +291,6 @@ class RunStore(StoreReader):
         with self._transaction() as db:
             db.executemany("INSERT OR REPLACE INTO repeats VALUES (?, ?, ?, ?)", list(repeats))
 
-    def repeats(self) -> dict[int, list[tuple[bool | None, bool]]]:
-        """By group, for each item run again: whether it flipped, and in another batch size."""
-        found: dict[int, list[tuple[bool | None, bool]]] = defaultdict(list)
-        for _, group, flipped, other in self._db.execute("SELECT * FROM repeats"):
-            found[group].append((None if flipped is None else bool(flipped), bool(other)))
-        return found
-
     # Which worker answers
 
     def note_taken(self, position: int) -> None:
@@ -314,14 +302,6 @@ class RunStore(StoreReader):
         """The positions recorded with `note_taken` in this session."""
         with self._turn:
             return {position for (position,) in self._db.execute("SELECT position FROM taken")}
-
-
-def _decoded_or_none(text: str) -> Answer | None:
-    """A stored response; None for one that no longer counts as an answer."""
-    try:
-        return decode(text)
-    except NoLongerAnAnswer:
-        return None
 
 
 def _add_work(

@@ -1,25 +1,87 @@
-"""Read a run's store: during the run, and later."""
+"""A run's store as it is read, during the run and later: its groups, its plan, its answers."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._util.errors import CkptbenchError
+from .._util.jsonio import Scalar
 from .answers import Key
-from .group import GroupMetadata
 from .layout import STORE
 
 FORMAT = 1
+GROUP_VERSION = 1
+# An item that was run again: its position, its group, whether its outcome flipped (None without
+# a second one), and whether its batch was of another size.
+Repeat = tuple[int, int, bool | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedItem:
+class GroupMetadata:
+    """One benchmark under one protocol for one checkpoint: all that folding its outcomes needs.
+
+    Attributes:
+        checkpoint: its name; `spec` is what `--checkpoint` named.
+        run, step, epoch, facts: its position in training, as far as its name and files give it.
+        primary: whether the protocol is the first of its benchmark's.
+        reducer: how outcomes become scores; see `scores.reducers.reducer_of`.
+        dataset, source, licence: of the dataset.
+        own_checkpoint: whether the suite's own fixture loads the checkpoint.
+        left_out: ids of samples that the dataset left out for `--limit`.
+        settings: what affects the outcomes besides the engine, such as the time limit of programs.
+        metrics: the metrics that a configuration file requests; None for all.
+        asked: settings of the configuration file and options: `{"value": ..., "source": ...}`.
+        output_path: where a copy of the result goes; empty without one.
+        log_samples: whether that copy lists every document.
+        identity: settings that two results must share to be compared; see `gate.identity`.
+        version: of this record.
+    """
+
+    checkpoint: str
+    benchmark: str
+    protocol: str
+    primary: bool
+    reducer: Mapping[str, Any]
+    spec: str = ""
+    run: str = ""
+    step: int | None = None
+    epoch: float | None = None
+    facts: Mapping[str, Scalar] = field(default_factory=dict)
+    dataset: str = ""
+    source: str = ""
+    licence: str = ""
+    own_checkpoint: bool = False
+    left_out: tuple[str, ...] = ()
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    metrics: tuple[str, ...] | None = None
+    asked: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    output_path: str = ""
+    log_samples: bool = False
+    identity: Mapping[str, Scalar] = field(default_factory=dict)
+    version: int = GROUP_VERSION
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Checkpoint and protocol: groups of two parts of a run that have it are one."""
+        return self.checkpoint, self.protocol
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> GroupMetadata:
+        """The record of its fields as JSON; those that an earlier version lacks have defaults."""
+        known = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        for name in ("left_out", "metrics"):
+            if known.get(name) is not None:
+                known[name] = tuple(known[name])
+        return cls(**known)
+
+
+class PlannedItem(NamedTuple):
     """One item of the session, as the store keeps it."""
 
     position: int
@@ -66,6 +128,14 @@ class StoreReader:
         rows = self._db.execute("SELECT checkpoint, facts FROM engines")
         return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
+    def repeats(self) -> list[Repeat]:
+        """The items that were run again; stores of older versions have no such table."""
+        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
+        if self._db.execute(kept).fetchone() is None:
+            return []
+        rows = self._db.execute("SELECT position, grp, flipped, other_batch FROM repeats")
+        return [(p, g, None if f is None else bool(f), bool(other)) for p, g, f, other in rows]
+
 
 class StoredRun(StoreReader):
     """The store of a run, read only: also on a read-only disk."""
@@ -105,28 +175,17 @@ class StoredRun(StoreReader):
 
     def samples(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Content hash and fields of every sample."""
-        for name, fields in self._db.execute("SELECT hash, fields FROM samples"):
-            yield name, json.loads(fields)
+        for name, text in self._db.execute("SELECT hash, fields FROM samples"):
+            yield name, json.loads(text)
 
     def answers(self) -> Iterator[tuple[Key, str]]:
-        """Every answer under its key, as `store.encode` wrote it."""
+        """Every answer under its key, as `answers.encode` wrote it."""
         for *key, response in self._db.execute("SELECT * FROM responses"):
             yield Key(*key), response
 
     def served(self) -> dict[int, str]:
         """Digest of the answer that an item was given, by its position."""
         return dict(self._db.execute("SELECT position, digest FROM served"))
-
-    def repeats(self) -> dict[int, tuple[bool | None, bool]]:
-        """By position, for an item run again: whether it flipped, and in another batch size.
-
-        Stores of older versions have no such table.
-        """
-        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
-        if self._db.execute(kept).fetchone() is None:
-            return {}
-        rows = self._db.execute("SELECT position, flipped, other_batch FROM repeats")
-        return {p: (None if f is None else bool(f), bool(other)) for p, f, other in rows}
 
     def work(self) -> list[tuple[int, float, int, int]]:
         """Group, seconds, answers computed and answers reused of each block."""

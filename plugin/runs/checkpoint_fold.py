@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from .._util.text import counted
+from .._util.version import __version__
 from ..api.sample import content_hash
 from ..config.options import Options
 from ..gate.baseline import (
@@ -22,9 +23,8 @@ from ..gate.evaluate import Evaluation
 from ..gate.measurement import BenchmarkMeasurement
 from ..gate.scope import Scope
 from ..gate.verdict import Verdict
-from ..results.group import GroupMetadata
-from ..results.outcome import Recorded
-from ..results.stored_run import PlannedItem
+from ..results.outcome import Outcome
+from ..results.stored_run import GroupMetadata, PlannedItem
 from ..results.summary import (
     BenchmarkResult,
     CheckpointResult,
@@ -77,10 +77,10 @@ class GroupFold:
     nodeids: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     most_trials: int = 1
-    repeats: Sequence[tuple[bool | None, bool]] = ()
+    repeats: list[tuple[bool | None, bool]] = field(default_factory=list)
     work: tuple[float, int, int] = (0.0, 0, 0)
 
-    def add(self, item: PlannedItem, recorded: Recorded) -> None:
+    def add(self, item: PlannedItem, recorded: Outcome) -> None:
         """Count one item's outcome."""
         self.most_trials = max(self.most_trials, item.trial + 1)
         before = self.statuses.get(item.sample, "passed")
@@ -88,9 +88,9 @@ class GroupFold:
         self.statuses[item.sample] = worst
         self.nodeids.setdefault(item.sample, item.nodeid)
         if recorded.status == "skipped":
-            self.reasons[item.sample] = recorded.reason
+            self.reasons[item.sample] = recorded.detail
         if recorded.status == "error":
-            self.errors.append(f"{item.nodeid}: {recorded.reason}")
+            self.errors.append(f"{item.nodeid}: {recorded.detail}")
         if recorded.status in ("passed", "missed"):
             self.trials.append(TrialValue(item.sample, item.cluster, item.trial, recorded.values))
 
@@ -246,9 +246,7 @@ class CheckpointFold:
             return None
         return composite(parts, DEFAULT_WEIGHTS, [t for b in gated if (t := b.table) is not None])
 
-    def as_baseline(
-        self, result: CheckpointResult, options: Options, created: str, version: str
-    ) -> Baseline:
+    def as_baseline(self, result: CheckpointResult, options: Options, created: str) -> Baseline:
         """This checkpoint's result as a baseline.
 
         Results that were added behind those of its groups hold no samples: they are left out.
@@ -281,7 +279,7 @@ class CheckpointFold:
             fingerprint=result.fingerprint,
             settings=result.settings,
             created=created,
-            ckptbench=version,
+            ckptbench=__version__,
             benchmarks=benchmarks,
             composite=whole,
         )

@@ -11,13 +11,13 @@ from ..gate.baseline import Baseline
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
 from ..gate.scope import Scope
 from ..gate.verdict import Rules, Verdict
-from ..results.outcome import Recorded
+from ..results.outcome import Outcome
 from ..results.store import RunStore
 from ..results.summary import CheckpointResult
 from ..scores.composite import DEFAULT_WEIGHTS
 from .checkpoint_fold import CheckpointFold, GroupFold
 
-NOT_RUN = Recorded("not_run")
+NOT_RUN = Outcome("not_run")
 """The outcome of a planned item that did not run."""
 
 
@@ -45,12 +45,11 @@ class FoldedRun:
 
 def fold_run(
     store: RunStore,
-    outcomes: Mapping[str, Recorded],
+    outcomes: Mapping[str, Outcome],
     options: Options,
     baseline: Baseline | None,
     *,
     created: str,
-    version: str,
     amend: Callable[[CheckpointResult], CheckpointResult] | None = None,
     scope: Scope | None = None,
 ) -> FoldedRun:
@@ -60,12 +59,15 @@ def fold_run(
         outcomes: of the items, by node id; planned items without one were not run.
         baseline: what to compare with.
         created: ISO 8601 time, for the baselines made.
-        version: of ckptbench, likewise.
         amend: gives a checkpoint's result as other code completes it.
         scope: what the gate compares.
     """
     groups = _group_folds(store, outcomes)
-    folds = _checkpoint_folds(groups)
+    members: dict[str, list[GroupFold]] = {}
+    for group in groups:
+        if group.statuses:
+            members.setdefault(group.metadata.checkpoint, []).append(group)
+    folds = [CheckpointFold(name, of_one) for name, of_one in members.items()]
     scope = scope or Scope(tolerance=options.tolerance, gate_on=frozenset(options.gate_on))
     engines, nulls = store.engines(), store.nulls()
     results, baselines, notes = [], {}, []
@@ -82,31 +84,22 @@ def fold_run(
         if empty := sum(nulls.get(group.number, 0) for group in folded.groups):
             notes.append(f"{empty:,} answers of {name} were null: they count as empty texts")
         if all(bench.coverage.complete for bench in result.benchmarks):
-            baselines[name] = folded.as_baseline(result, options, created, version)
+            baselines[name] = folded.as_baseline(result, options, created)
     errors = tuple(line for group in groups for line in group.errors)
     notes = [f"{name_list(names, len(results))}: {note}" for note, names in noted.items()] + notes
     return FoldedRun(tuple(results), baselines, tuple(dict.fromkeys(notes)), errors)
 
 
-def _group_folds(store: RunStore, outcomes: Mapping[str, Recorded]) -> list[GroupFold]:
+def _group_folds(store: RunStore, outcomes: Mapping[str, Outcome]) -> list[GroupFold]:
     """The planned groups in order, with the outcomes of their items."""
     groups = [GroupFold(number, metadata) for number, metadata in enumerate(store.groups())]
     for item in store.plan():
         groups[item.group].add(item, outcomes.get(item.nodeid, NOT_RUN))
-    for number, repeats in store.repeats().items():
-        groups[number].repeats = repeats
+    for _, number, flipped, other_batch in store.repeats():
+        groups[number].repeats.append((flipped, other_batch))
     for number, work in store.work().items():
         groups[number].work = work
     return groups
-
-
-def _checkpoint_folds(groups: list[GroupFold]) -> list[CheckpointFold]:
-    """The checkpoints whose groups have items, in the order of their first group."""
-    members: dict[str, list[GroupFold]] = {}
-    for group in groups:
-        if group.statuses:
-            members.setdefault(group.metadata.checkpoint, []).append(group)
-    return [CheckpointFold(name, of_one) for name, of_one in members.items()]
 
 
 def _evaluations(

@@ -18,13 +18,11 @@ from uuid import uuid4
 from .._util.errors import CkptbenchError
 from .._util.names import with_checkpoint
 from .._util.text import counted, listed
-from .._util.version import __version__
 from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
-from ..results.group import GroupMetadata
-from ..results.outcome import Recorded
+from ..results.outcome import Outcome
 from ..results.store import RunStore
-from ..results.stored_run import PlannedItem
+from ..results.stored_run import GroupMetadata, PlannedItem, Repeat
 from ..results.summary import Summary
 from .fold import NOT_RUN, fold_run
 from .merge_inputs import GroupKey, Part, check, open_part
@@ -40,9 +38,9 @@ class _Item:
     """One item of the merged run, and the part it is of."""
 
     item: PlannedItem
-    recorded: Recorded
+    recorded: Outcome
     digest: str | None
-    repeat: tuple[bool | None, bool] | None
+    repeat: Repeat | None
     part: Part
 
 
@@ -57,7 +55,8 @@ class _Merged:
 
     def add(self, part: Part) -> None:
         """Add a part, newer than those before it."""
-        served, repeats, outcomes = part.store.served(), part.store.repeats(), part.outcomes()
+        served, outcomes = part.store.served(), part.outcomes()
+        repeats = {repeat[0]: repeat for repeat in part.store.repeats()}
         for group in part.groups:
             self.groups[group.key] = part.with_epoch(group)
         for item in part.store.plan():
@@ -123,7 +122,7 @@ def merge(
         return _conclude(store, outcomes, merged, parts, output, run_id or output.name, baseline)
 
 
-def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dict[str, Recorded]:
+def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dict[str, Outcome]:
     """Write plan and answers, and give the outcomes by node id."""
     numbers = {key: number for number, key in enumerate(merged.groups)}
     many = len({checkpoint for checkpoint, _ in numbers}) > 1
@@ -140,11 +139,11 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
             )
         outcomes[nodeid] = entry.recorded
         number = numbers[key[:2]]
-        planned.append(replace(entry.item, position=position, nodeid=nodeid, group=number))
+        planned.append(entry.item._replace(position=position, nodeid=nodeid, group=number))
         if entry.digest is not None:
             served.append((position, entry.digest))
         if entry.repeat is not None:
-            repeats.append((position, number, *entry.repeat))
+            repeats.append((position, number, *entry.repeat[2:]))
     notes = dict.fromkeys(note for part in parts for note in part.store.notes())
     samples = (each for part in parts for each in part.store.samples())
     store.write_plan(uuid4().hex, list(notes), list(merged.groups.values()), planned, samples)
@@ -161,7 +160,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
 
 def _conclude(
     store: RunStore,
-    outcomes: Mapping[str, Recorded],
+    outcomes: Mapping[str, Outcome],
     merged: _Merged,
     parts: Sequence[Part],
     output: Path,
@@ -179,7 +178,6 @@ def _conclude(
         options,
         baseline,
         created=started,
-        version=__version__,
         amend=lm_eval.amend,
     )
     missing = tuple(_missing(merged, parts))

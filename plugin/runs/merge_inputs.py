@@ -11,11 +11,10 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from ..readers.run import SUMMARY, read_summary, sample_heads
-from ..results.group import GroupMetadata
 from ..results.layout import samples_path
 from ..results.lm_eval_format import read_official
-from ..results.outcome import Recorded
-from ..results.stored_run import StoredRun
+from ..results.outcome import Outcome
+from ..results.stored_run import GroupMetadata, StoredRun
 from ..results.summary import Summary
 
 # What must be the same of a benchmark in all parts, and its name in messages.
@@ -45,7 +44,7 @@ class Part:
         epoch = next((c.epoch for c in known if c.name == group.checkpoint), None)
         return replace(group, epoch=epoch) if group.epoch is None else group
 
-    def outcomes(self) -> dict[str, Recorded]:
+    def outcomes(self) -> dict[str, Outcome]:
         """The outcome of each item by its node id here; empty when the run did not end.
 
         Raises:
@@ -53,7 +52,7 @@ class Part:
         """
         if self.summary is None:
             return {}
-        found: dict[str, Recorded] = {}
+        found: dict[str, Outcome] = {}
         scored = {
             (c.name, b.benchmark)
             for c in self.summary.checkpoints
@@ -63,7 +62,7 @@ class Part:
         for checkpoint, benchmark in sorted(scored):
             for head in sample_heads(samples_path(self.folder, checkpoint, benchmark)):
                 values = (float("nan") if v is None else v for v in head["values"].values())
-                found[head["nodeid"]] = Recorded(
+                found[head["nodeid"]] = Outcome(
                     head["status"], tuple(values), head["reason"], head.get("seconds", 0.0)
                 )
         return found

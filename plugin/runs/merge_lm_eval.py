@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from .._util.text import listed
-from ..results.group import GroupMetadata
 from ..results.lm_eval_format import tasks_below, united, with_all_below
+from ..results.stored_run import GroupMetadata
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .merge_inputs import GroupKey, Part
 

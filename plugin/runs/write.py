@@ -12,10 +12,10 @@ from ..readers.baseline import write as write_baseline
 from ..reports.conclusion import gated_verdicts, nothing_compared
 from ..reports.problems_csv import write_problems
 from ..reports.run_files import sample_line, write_reports, write_samples
-from ..results.group import GroupMetadata
 from ..results.layout import safe_name
-from ..results.outcome import Recorded
+from ..results.outcome import Outcome
 from ..results.store import RunStore
+from ..results.stored_run import GroupMetadata
 from ..results.summary import Summary
 from ..scores.reducers import reducer_of, value_names
 from .fold import NOT_RUN, FoldedRun
@@ -24,7 +24,7 @@ from .fold import NOT_RUN, FoldedRun
 def write_files(
     folder: Path,
     store: RunStore,
-    outcomes: Mapping[str, Recorded],
+    outcomes: Mapping[str, Outcome],
     folded: FoldedRun,
     summary: Summary,
     official: Mapping[str, Mapping[str, Any]] | None = None,
@@ -59,7 +59,7 @@ def gate_fails(summary: Summary, gate: str) -> bool:
 
 
 def _sample_lines(
-    store: RunStore, outcomes: Mapping[str, Recorded], groups: list[tuple[int, GroupMetadata]]
+    store: RunStore, outcomes: Mapping[str, Outcome], groups: list[tuple[int, GroupMetadata]]
 ) -> Iterator[str]:
     for number, group in groups:
         metrics = value_names(reducer_of(group.reducer), group.benchmark)
@@ -72,6 +72,6 @@ def _sample_lines(
                 values=dict(zip(metrics, recorded.values, strict=False)),
                 fields=fields,
                 response=response,
-                reason=recorded.reason,
+                reason=recorded.detail,
                 seconds=recorded.seconds,
             )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum, isfinite, sqrt
 
 import numpy as np
 
-from .._util.errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError
 from .intervals import cluster_standard_error, partition
 from .mover import METHOD as MOVER
 from .mover import block_diagonal, correlations_of_means, mover
@@ -17,25 +17,14 @@ DEFAULT_WEIGHTS: Mapping[str, float] = {"real@1": 0.4, "real@5": 0.3, "lambada@1
 METRIC = "score"
 
 
-def check_weights(weights: Mapping[str, float], known: Iterable[str] | None = None) -> None:
+def check_weights(weights: Mapping[str, float]) -> None:
     """Refuse weights that make no weighted mean.
 
-    Args:
-        known: every metric a weight may name; None does not check the names.
-
     Raises:
-        CkptbenchError: no weight, a negative or not finite weight, a sum other than 1, or an
-            unknown metric.
+        CkptbenchError: no weight, a negative or not finite weight, or a sum other than 1.
     """
     where = "weights of the composite"
-    names = None if known is None else sorted(known)
     for metric, weight in weights.items():
-        if names is not None and metric not in names:
-            raise CkptbenchError(
-                f"unknown metric {metric!r}{nearest(metric, names)}",
-                where=where,
-                remedy=f"Known are {', '.join(names) or 'none'}.",
-            )
         if not isfinite(weight) or weight < 0:
             raise CkptbenchError(
                 f"the weight of {metric} is {weight}",

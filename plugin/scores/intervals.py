@@ -96,8 +96,7 @@ def proportion_standard_error(value: float, n: int) -> float | None:
 
 def normal_interval(center: float, standard_error: float) -> Interval:
     """The 95% interval `center -+ 1.96 * standard_error`, of a source that gives only these."""
-    reach = _NORMAL_QUANTILE * standard_error
-    return center - reach, center + reach
+    return t_interval(center, standard_error, inf)
 
 
 def t_quantile(degrees_of_freedom: float) -> float:

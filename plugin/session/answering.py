@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -22,12 +23,12 @@ from .._util.errors import CkptbenchError
 from ..api.protocol import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
-from ..results.answers import Asker, Key, encode
+from ..results.answers import Key, encode, keys_of
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
 from .blocks import Plan, Question
 from .compound import answer as answer_requests
-from .executions import Executions
+from .executions import submit
 from .group import Group
 
 _STOP = object()
@@ -81,6 +82,7 @@ class Answering:
         reuse: whether stored answers are used.
         progress: called about every second while an item waits.
         step: how many blocks ahead this process runs next; 0 answers none ahead.
+        executions: the programs that are being judged, by the position of their item.
     """
 
     items: Sequence[object]
@@ -89,7 +91,7 @@ class Answering:
     reuse: bool
     progress: Callable[[Block], None]
     step: Callable[[int], int]
-    executions: Executions = field(default_factory=Executions)
+    executions: dict[int, Future[Any]] = field(default_factory=dict)
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _answers_ready: threading.Condition = field(default_factory=threading.Condition)
@@ -258,7 +260,7 @@ class Answering:
         fingerprint, settings = self._describe(engine, group)
         pending: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
-        key_of = Asker(fingerprint, settings, protocol.name, group.seed, protocol.revision).keys()
+        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, protocol.revision)
         for item in block.items:
             try:
                 request = group.protocol.ask(item.sample, group.context(item.trial))
@@ -349,7 +351,8 @@ class Answering:
         if not item.group.executes:
             return response
         read = item.group.read(item.sample, response)
-        self.executions.begin(item, read)
+        if (submitted := submit(item, read)) is not None:
+            self.executions[item.position] = submitted
         return read
 
     # The writer's thread

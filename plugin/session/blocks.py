@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Protocol
 
 from ..api.sample import Sample
@@ -89,15 +90,7 @@ def step_of(worker: int, n_workers: int, number: int) -> int:
 def longest_first(lengths: Sequence[int], groups: Sequence[Hashable | None]) -> list[int]:
     """An order of positions in which each unbroken stretch of a group runs longest first."""
     order: list[int] = []
-    start = 0
-    while start < len(groups):
-        end = start
-        while end < len(groups) and groups[end] == groups[start]:
-            end += 1
-        stretch = range(start, end)
-        if groups[start] is None:
-            order.extend(stretch)
-        else:
-            order.extend(sorted(stretch, key=lambda i: (-lengths[i], i)))
-        start = end
+    for group, positions in groupby(range(len(groups)), key=groups.__getitem__):
+        stretch = list(positions)
+        order += stretch if group is None else sorted(stretch, key=lambda i: -lengths[i])
     return order

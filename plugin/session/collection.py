@@ -1,10 +1,11 @@
-"""What a session collected: benchmarks by name, their groups, and options that do not fit them."""
+"""What a session collected: benchmarks by name, their groups, and the order of their items."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,13 +17,19 @@ from ..api.benchmark import Benchmark, suite_benchmarks, task_names
 from ..api.protocol import EvalProtocol
 from ..api.requests import parts_of
 from ..api.sample import Sample
+from ..checkpoints.found import CheckpointParam
 from ..config.command_line import check_collected, check_names
-from ..config.eval_config import EvalPlan, check_wanted
+from ..config.eval_config import NO_PRIORITY, EvalPlan, check_wanted
 from ..config.options import Options
+from .blocks import longest_first
 from .group import Group
+from .item import SampleItem
 
 if TYPE_CHECKING:
     from ..checkpoints.expand import CheckpointResolver
+
+# pytest's own options that order items, by their destination.
+_ORDERING = ("failedfirst", "newfirst", "stepwise", "lf")
 
 
 @dataclass(eq=False)
@@ -65,20 +72,16 @@ class Collected:
                 remedy="begin the names of its protocols with another name",
             )
 
-    def protocols_of(self, found: Benchmark) -> tuple[EvalProtocol, ...]:
-        """The protocols a benchmark is asked by; the first one's scores are gated."""
-        known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
-        self._benchmarks[found.name] = tuple(known)
-        chosen = self.options.protocol.get(found.name, ())
-        return tuple(known[name] for name in chosen if name in known) or found.protocols
-
     def protocols_for(self, found: Benchmark, rows: Sequence[Sample]) -> tuple[EvalProtocol, ...]:
-        """The protocols these samples are asked by.
+        """The protocols these samples are asked by; the first one's scores are gated.
 
         Samples of a variant may lack what the benchmark's own protocols need (MBPP+ has no solved
         examples). Then the first optional protocol that can ask one is used, with a note.
         """
-        protocols = self.protocols_of(found)
+        known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
+        self._benchmarks[found.name] = tuple(known)
+        chosen = self.options.protocol.get(found.name, ())
+        protocols = tuple(known[name] for name in chosen if name in known) or found.protocols
         if found.name in self.options.protocol or _can_ask(protocols, rows) or not rows:
             return protocols
         others = [other for other in found.on_request if _can_ask([other], rows)][:1]
@@ -137,9 +140,8 @@ class Collected:
             CkptbenchError: naming the option and the nearest known name.
         """
         if (plan := self.options.eval_config) is not None:
-            check_metrics(self.groups)
-            tasks = partial(task_names, self.options)
-            check_config_names(plan, self._owners, tasks, idle_too=self.options.validate_config)
+            self._check_config_metrics()
+            self._check_config_names(plan)
         if self._owners:
             check_collected(sorted(self._typed("ckpt_data")), self._owners, "--data")
         if not self._benchmarks:
@@ -158,6 +160,60 @@ class Collected:
         )
         check_names(chosen, self._benchmarks)
 
+    def _check_config_names(self, plan: EvalPlan) -> None:
+        """Refuse a configuration file that names an unknown benchmark or task."""
+        # Entries that do not run are only checked where that is all there is to do.
+        checked = (*plan.settings, *(plan.idle if self.options.validate_config else ()))
+        entry_of = {name: settings.entry for settings in checked for name in settings.names}
+        unknown = entry_of.keys() - self._owners.keys()
+        suite = suite_benchmarks() if unknown else frozenset()
+        unknown -= suite
+        if not unknown:
+            return
+        theirs = task_names(self.options)  # which takes seconds
+        known = sorted({*self._owners, *suite, *theirs})
+        wrong = [
+            f"{entry_of[name]} names {name!r}{nearest(name, known)}"
+            for name in sorted(unknown.difference(known))
+        ]
+        if wrong:
+            remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
+            without = "lm-eval's tasks need pip install 'ckptbench[lm-eval]'"
+            raise CkptbenchError(
+                "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
+                where=plan.path,
+                remedy=remedy if theirs else without,
+            )
+
+    def _check_config_metrics(self) -> None:
+        """Refuse metrics of a configuration file that none of an entry's benchmarks has."""
+        by_entry: dict[str, list[Group]] = {}
+        for group in self.groups:
+            if group.asked.metrics is not None:
+                by_entry.setdefault(group.asked.sources["metrics"], []).append(group)
+        for entry, members in by_entry.items():
+            metrics = [metric for group in members for metric in group.all_metrics]
+            check_wanted(metrics, members[0].asked.metrics or (), f"{entry}.metrics")
+
+    def arrange(self, items: list[pytest.Item], *, several_checkpoints: bool) -> None:
+        """Put items in running order: by checkpoint, by priority, the longest of a group first.
+
+        An order that an option asks for, such as `--failed-first`, is kept within a checkpoint. So
+        is one that a plugin has shuffled, within a priority.
+        """
+        if not any(isinstance(item, SampleItem) for item in items):
+            return
+        if several_checkpoints:
+            items.sort(key=_checkpoint_index)
+        if any(self.config.getoption(name, None) for name in _ORDERING):
+            return
+        if _in_collected_order(items):
+            groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
+            lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in items]
+            items[:] = [items[index] for index in longest_first(lengths, groups)]
+        if self.options.eval_config is not None:
+            items.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
+
     def _typed(self, name: str) -> set[str]:
         """The benchmarks that an option names on the command line."""
         return {key for given in self.config.getoption(name, None) or [] for key in given}
@@ -168,55 +224,26 @@ def _can_ask(protocols: Iterable[EvalProtocol], rows: Sequence[Sample]) -> bool:
     return any(protocol.covers(row) for protocol in protocols for row in rows)
 
 
-def check_config_names(
-    plan: EvalPlan,
-    collected: Collection[str],
-    tasks: Callable[[], Iterable[str]],
-    *,
-    idle_too: bool,
-) -> None:
-    """Refuse a configuration file that names an unknown benchmark or task.
-
-    Args:
-        collected: names of the benchmarks that were collected.
-        tasks: gives the names of lm-eval's tasks, which takes seconds: only called when needed.
-        idle_too: whether entries that do not run are checked as well.
-
-    Raises:
-        CkptbenchError: naming each entry and the nearest known name.
-    """
-    checked = (*plan.settings, *(plan.idle if idle_too else ()))
-    entry_of = {name: settings.entry for settings in checked for name in settings.names}
-    unknown = entry_of.keys() - set(collected)
-    suite = suite_benchmarks() if unknown else frozenset()
-    unknown -= suite
-    if not unknown:
-        return
-    theirs = list(tasks())
-    known = sorted({*collected, *suite, *theirs})
-    wrong = [
-        f"{entry_of[name]} names {name!r}{nearest(name, known)}"
-        for name in sorted(unknown.difference(known))
-    ]
-    if wrong:
-        remedy = "`lm_eval ls tasks` lists lm-eval's tasks; --include-path=DIR adds yours"
-        raise CkptbenchError(
-            "no benchmark that was collected and no task of lm-eval: " + "; ".join(wrong),
-            where=plan.path,
-            remedy=remedy if theirs else "lm-eval's tasks need pip install 'ckptbench[lm-eval]'",
-        )
+def _checkpoint_index(item: pytest.Item) -> int:
+    """Ordinary tests of a checkpoint have its index too, so that it is loaded once."""
+    if isinstance(item, SampleItem):
+        given = item.group.checkpoint
+    else:
+        callspec = getattr(item, "callspec", None)
+        given = callspec.params.get("checkpoint") if callspec is not None else None
+    return given.index if isinstance(given, CheckpointParam) else -1
 
 
-def check_metrics(groups: Iterable[Group]) -> None:
-    """Refuse metrics of a configuration file that none of an entry's benchmarks has.
+def _priority(item: pytest.Item) -> int:
+    """Small numbers run first; ordinary tests have none."""
+    return item.group.asked.priority if isinstance(item, SampleItem) else NO_PRIORITY
 
-    Raises:
-        CkptbenchError: naming them.
-    """
-    by_entry: dict[str, list[Group]] = {}
-    for group in groups:
-        if group.asked.metrics is not None:
-            by_entry.setdefault(group.asked.sources["metrics"], []).append(group)
-    for entry, members in by_entry.items():
-        metrics = [metric for group in members for metric in group.all_metrics]
-        check_wanted(metrics, members[0].asked.metrics or (), f"{entry}.metrics")
+
+def _in_collected_order(items: Sequence[pytest.Item]) -> bool:
+    order = [(item.group.index, item.order) for item in items if isinstance(item, SampleItem)]
+    return all(a <= b for a, b in pairwise(order))
+
+
+def _length(item: SampleItem) -> int:
+    text = item.sample.fields.get("text")
+    return len(text) if isinstance(text, str) else 0

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..api.requests import Failed, Response, Skipped
-from ..api.sample import Sample
 from ..results.evaluate import NoAnswer
-
-if TYPE_CHECKING:
-    from .._util.jsonio import Scalar
-    from ..api.protocol import EvalProtocol
-    from ..config.options import Options
-    from .blocks import Question
+from .blocks import Question
 
 
 class Execution(Protocol):
@@ -40,42 +34,18 @@ class Execution(Protocol):
     def wall_s(self) -> float: ...
 
 
-class Executions:
-    """The programs of a session that are being judged, by the position of their item.
+def submit(item: Question, response: Response) -> Future[Any] | None:
+    """Hand the program of a response to the sandbox; a future of its `Execution`.
 
-    They are handed to the value of the `sandbox` fixture: its `submit` takes what the protocol's
-    `execute` made of a response and gives a future of an `Execution`.
+    The value of the `sandbox` fixture has a `submit` that takes what the protocol's `execute` made
+    of the response.
+
+    Returns:
+        None where there is no program.
     """
-
-    def __init__(self) -> None:
-        self._running: dict[int, Future[Any]] = {}
-
-    def begin(self, item: Question, response: Response) -> None:
-        """Have the program of a response judged, where its benchmark asks for that."""
-        group = item.group
-        if not group.executes or isinstance(response, Failed | Skipped):
-            return
-        self._running[item.position] = submit(item, response)
-
-    def result(self, item: Question) -> Execution:
-        """The execution of an item's program, waiting for it.
-
-        Raises:
-            NoAnswer: the sandbox is at fault.
-        """
-        try:
-            execution: Execution = self._running.pop(item.position).result()
-        except Exception as error:
-            reason = f"the program could not be judged: {type(error).__name__}: {error}"
-            raise NoAnswer(Failed(reason)) from error
-        if execution.status == "error":
-            raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
-        return execution
-
-
-def submit(item: Question, response: Response) -> Future[Any]:
-    """Hand the program of a response to the sandbox; a future of its `Execution`."""
     group = item.group
+    if not group.executes or isinstance(response, Failed | Skipped):
+        return None
     assert group.fixtures.values is not None
     assert group.protocol.execute is not None
     try:
@@ -88,11 +58,17 @@ def submit(item: Question, response: Response) -> Future[Any]:
         return failed
 
 
-def limits_of(options: Options, protocol: EvalProtocol, sample: Sample) -> dict[str, Scalar]:
-    """What the programs of a benchmark may use, as settings of its result.
+def execution_of(submitted: Future[Any]) -> Execution:
+    """The execution of a submitted program, waiting for it.
 
-    Args:
-        sample: one of the benchmark's, which may bring limits along.
+    Raises:
+        NoAnswer: the sandbox is at fault.
     """
-    own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
-    return options.exec_settings(own)
+    try:
+        execution: Execution = submitted.result()
+    except Exception as error:
+        reason = f"the program could not be judged: {type(error).__name__}: {error}"
+        raise NoAnswer(Failed(reason)) from error
+    if execution.status == "error":
+        raise NoAnswer(Failed(f"the program could not be judged: {execution.reason}"))
+    return execution

@@ -14,7 +14,6 @@ from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
 from .._util.extensions import hooks
 from .._util.jsonio import pretty
-from .._util.version import __version__
 from ..config.eval_config import EvalPlan
 from ..config.options import Options, remaking_options, sampling_options
 from ..gate.baseline import Baseline
@@ -23,8 +22,7 @@ from ..readers.baseline import write as write_baseline
 from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
 from ..results.environment import describe_environment, hide_secrets
-from ..results.layout import safe_name
-from ..results.lm_eval_format import task_results
+from ..results.lm_eval_format import results_file, task_results
 from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import gate_fails, write_files
@@ -60,10 +58,14 @@ def conclude_run(
         options,
         baseline,
         created=run.started_iso,
-        version=__version__,
         amend=lambda result: hooks().pytest_ckptbench_result(context=context, result=result),
         scope=scope_of(config, options),
     )
+    environment = describe_environment(config.invocation_params.args, config.invocation_params.dir)
+    for engine in run.store.engines().values():
+        environment |= engine.get("accelerator", {})
+    missed = (each.detail for each in outcomes.values() if each.status == "missed")
+    notes = [*folded.notes, *run.store.notes(), *run.notes, missing_packages_note(missed)]
     summary = Summary(
         run_id=options.run_id,
         started=run.started_iso,
@@ -72,8 +74,8 @@ def conclude_run(
         exit_status=exit_status,
         gate=options.gate,
         checkpoints=folded.checkpoints,
-        environment=_environment(run, config),
-        notes=tuple(dict.fromkeys([*folded.notes, *run.store.notes(), *_notes(run)])),
+        environment=environment,
+        notes=tuple(dict.fromkeys(filter(None, notes))),
         rerun_options=tuple(_rerun_options(config.invocation_params.args)),
         given=_given(options),
         drawing={name: getattr(options, name) for name in sampling_options()},
@@ -87,8 +89,14 @@ def conclude_run(
     write_files(run.folder, run.store, outcomes, folded, summary, run.task_results)
     _write_copies(run, config.invocation_params.dir, summary)
     result = _report(run, summary)
-    assert result.summary is not None
-    return replace(result, summary=_track(run, result.summary))
+    if options.mlflow and result.summary is not None:
+        from ..tracking.mlflow import tracking_message
+
+        # The files are sent as they are, so a note of the result is only shown.
+        note = tracking_message(run.folder, options.mlflow)
+        shown = replace(result.summary, notes=(*result.summary.notes, note))
+        return replace(result, summary=shown)
+    return result
 
 
 def _report(run: Run, summary: Summary) -> RunResult:
@@ -127,16 +135,6 @@ def _report(run: Run, summary: Summary) -> RunResult:
         return RunResult(summary)
 
 
-def _track(run: Run, summary: Summary) -> Summary:
-    """Send the files to MLflow if that was requested; a note of the result is only shown."""
-    if not run.options.mlflow:
-        return summary
-    from ..tracking.mlflow import tracking_message
-
-    note = tracking_message(run.folder, run.options.mlflow)
-    return replace(summary, notes=(*summary.notes, note))
-
-
 def _given(options: Options) -> dict[str, Given]:
     """The options that are no defaults, and their sources; credentials are hidden."""
     found = {}
@@ -152,20 +150,6 @@ def _given(options: Options) -> dict[str, Given]:
         (shown,) = hide_secrets([f"--{name.replace('_', '-')}={plain}"])
         hidden = isinstance(plain, str) and not shown.endswith(f"={plain}")
         found[name] = Given(shown.partition("=")[2] if hidden else plain, source)
-    return found
-
-
-def _notes(run: Run) -> list[str]:
-    missed = (each.reason for each in run.outcomes.by_nodeid.values() if each.status == "missed")
-    return [*run.notes, *filter(None, [missing_packages_note(missed)])]
-
-
-def _environment(run: Run, config: pytest.Config) -> dict[str, str]:
-    """This process's environment, and the accelerators of those that answered."""
-    invocation = config.invocation_params
-    found = describe_environment(invocation.args, invocation.dir)
-    for engine in run.store.engines().values():
-        found.update(engine.get("accelerator", {}))
     return found
 
 
@@ -200,7 +184,7 @@ def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
         )
         path = directory / group.output_path
         if path.suffix != ".json" or len(summary.checkpoints) > 1:
-            name = f"{safe_name(checkpoint.name)}_{safe_name(group.benchmark)}_results.json"
+            name = results_file(checkpoint, group.benchmark, alone=False)
             path = path.with_suffix("") / name
         atomic_write_text(path, pretty(content))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +25,15 @@ class FixtureFailed(Exception):
     """A session fixture that a group needs could not be set up; the cause is chained."""
 
 
+@dataclass(eq=False)
 class GroupFixtures:
     """Values of the fixtures that a benchmark function and its engine need.
 
     Attributes:
         arguments: of the function, in order.
+        where: node id of the function.
+        checkpoint: the value of the `checkpoint` fixture.
+        parametrized: whether that fixture has a parameter.
         names: the fixtures set up for it; found by `examine`.
         info: pytest's record of them and of their dependencies.
         values: by name, while they are set up.
@@ -37,25 +42,16 @@ class GroupFixtures:
         engine_key: equal for groups that the same engine answers.
     """
 
-    def __init__(
-        self,
-        arguments: tuple[str, ...],
-        where: str,
-        checkpoint: CheckpointParam | None,
-        *,
-        parametrized: bool,
-    ) -> None:
-        """`where` is the node id; `parametrized`: the `checkpoint` fixture has a parameter."""
-        self.arguments = arguments
-        self.names: tuple[str, ...] = ()
-        self.info: Any = None
-        self.values: dict[str, Any] | None = None
-        self.failure: BaseException | None = None
-        self.failure_shown = False
-        self.engine_key: object = None
-        self._where = where
-        self._checkpoint = checkpoint
-        self._parametrized = parametrized
+    arguments: tuple[str, ...]
+    where: str
+    checkpoint: CheckpointParam | None
+    parametrized: bool
+    names: tuple[str, ...] = ()
+    info: Any = None
+    values: dict[str, Any] | None = None
+    failure: BaseException | None = None
+    failure_shown: bool = False
+    engine_key: object = None
 
     @property
     def executes(self) -> bool:
@@ -83,14 +79,14 @@ class GroupFixtures:
             if not definitions:
                 raise CkptbenchError(
                     f"no fixture named {name!r}",
-                    where=self._where,
+                    where=self.where,
                     remedy="a benchmark function takes sample, response, k and session fixtures",
                 )
             if definitions[-1].scope != "session":
                 raise CkptbenchError(
                     f"fixture {name!r} has scope {definitions[-1].scope!r}; a benchmark function "
                     "takes session fixtures only, set up once for all its samples",
-                    where=self._where,
+                    where=self.where,
                     remedy="declare it with @pytest.fixture(scope='session')",
                 )
         for name, definitions in self.info.name2fixturedefs.items():
@@ -98,12 +94,12 @@ class GroupFixtures:
                 raise CkptbenchError(
                     f"fixture {name!r} is parametrized; a benchmark asks its samples once a "
                     "checkpoint",
-                    where=self._where,
+                    where=self.where,
                     remedy="give several models as several --checkpoint",
                 )
         definitions_of_engine = _fixtureinfo(item, ("engine",)).name2fixturedefs
         self.engine_key = (
-            self._checkpoint,
+            self.checkpoint,
             tuple((name, found[-1]) for name, found in sorted(definitions_of_engine.items())),
         )
 
@@ -115,16 +111,16 @@ class GroupFixtures:
     @property
     def callspec(self) -> Any:
         """The parameter of the `checkpoint` fixture, as a parametrized test has it."""
-        if not self._parametrized:
+        if not self.parametrized:
             # An item without parameters has no such attribute: pytest and plugins look it up by
             # `getattr(item, "callspec", None)`.
             raise AttributeError("callspec")
-        assert self._checkpoint is not None
+        assert self.checkpoint is not None
         return SimpleNamespace(
-            params={"checkpoint": self._checkpoint},
-            indices={"checkpoint": self._checkpoint.index},
+            params={"checkpoint": self.checkpoint},
+            indices={"checkpoint": self.checkpoint.index},
             _arg2scope={"checkpoint": Scope.Session},
-            id=self._checkpoint.name,
+            id=self.checkpoint.name,
         )
 
     def set_up(

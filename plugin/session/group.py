@@ -18,8 +18,9 @@ from ..api.requests import Failed, Generate, Response, Skipped, parts_of
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.effective import Effective
-from ..results.evaluate import Outcome, evaluate_response
-from ..results.group import GroupMetadata
+from ..results.evaluate import evaluate_response
+from ..results.outcome import Outcome
+from ..results.stored_run import GroupMetadata
 from ..results.summary import DatasetInfo
 from ..scores.reducers import Named, observed_by, spec_of, value_names
 from ..scores.score import Reducer
@@ -60,19 +61,6 @@ class ItemTemplate:
         return "_id", self.base_node_id.with_params(name.partition("[")[2][:-1])
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseCallbacks:
-    """Called when a group's fixtures are torn down.
-
-    Attributes:
-        before: called with the group, while its engine can still answer.
-        unload: called with the engine.
-    """
-
-    before: Callable[[Group], None]
-    unload: Callable[[Engine], None]
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
     """What is measured, and how; equal only to itself.
@@ -84,6 +72,8 @@ class Group:
         default_protocol: whether it is the benchmark's first: others are part of an item's id.
         checkpoint: which one answers; None when a conftest brings its own engine.
         many_checkpoints: whether the session has several, so that item ids name them.
+        before_release: called with it before its fixtures are torn down: its engine still answers.
+        on_release: called with the engine when it is torn down.
         sampling: how answers are sampled.
         trials: how many answers are sampled per sample.
         asked: settings of the options and the configuration file.
@@ -104,7 +94,8 @@ class Group:
     seed: int
     template: ItemTemplate
     fixtures: GroupFixtures
-    release: ReleaseCallbacks
+    before_release: Callable[[Group], None]
+    on_release: Callable[[Engine], None]
     sampling: RequestContext = field(default_factory=RequestContext)
     trials: int = 1
     asked: Effective = field(default_factory=Effective)
@@ -161,8 +152,8 @@ class Group:
         self.fixtures.set_up(
             item,
             self.title,
-            before_release=partial(self.release.before, self),
-            on_release=self.release.unload,
+            before_release=partial(self.before_release, self),
+            on_release=self.on_release,
         )
 
     def context(self, trial: int) -> RequestContext:

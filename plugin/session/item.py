@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest._code import Traceback, TracebackEntry, filter_traceback
+from _pytest._code import Traceback, filter_traceback
 from _pytest.mark.structures import NodeKeywords
 
 from .._util.errors import CkptbenchError
 from ..api.requests import Failed, Response, Skipped
 from ..api.sample import Sample
-from ..results.evaluate import NoAnswer, Outcome
+from ..results.evaluate import NoAnswer
+from ..results.outcome import Outcome
 from .answering import ANSWERING, Answering
-from .executions import Execution
+from .executions import Execution, execution_of
 from .group import Group
 
 
@@ -167,8 +168,11 @@ class SampleItem(pytest.Item):
     def _traceback_filter(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Traceback:
         """Omit the frames of pytest and the plugin above the user's code."""
         entries = list(excinfo.traceback)
-        theirs = next((n for n, entry in enumerate(entries) if not _is_machinery(entry)), 0)
-        first, *others = entries[theirs:]
+        ours = Path(__file__).parent
+        theirs = (
+            n for n, e in enumerate(entries) if filter_traceback(e) and Path(e.path).parent != ours
+        )
+        first, *others = entries[next(theirs, 0) :]
         if len(others) < 2 or self.config.getoption("tbstyle", "auto") != "auto":
             return Traceback([first, *others]).filter(excinfo)
         # As for a test function: the first and the last entry in full, those between in short.
@@ -187,23 +191,19 @@ class SampleItem(pytest.Item):
             # In the process's main thread: the code of tasks may set alarms.
             response = self.group.read(self.sample, response)
         elif not isinstance(response, Failed | Skipped):
-            execution = answering.executions.result(self)
-        arguments = self.arguments(response, execution)
-        outcome = self.group.evaluate(self.sample, arguments, response)
+            execution = execution_of(answering.executions.pop(self.position))
+        outcome = self.evaluate(response, execution)
         if execution is None:
             return outcome
         detail = f"{execution.status}: {execution.reason}" if outcome.status == "missed" else ""
         return replace(outcome, detail=detail, seconds=round(execution.wall_s, 4))
 
-    def arguments(self, response: Response, execution: Execution | None) -> dict[str, Any]:
-        """The arguments of the benchmark function, except for k."""
+    def evaluate(self, response: Response, execution: Execution | None) -> Outcome:
+        """The outcome of a response that the protocol has read; see `Group.evaluate`."""
         own = {"sample": self.sample, "response": response, "execution": execution}
         known = {**(self.group.fixtures.values or {}), **own}
-        return {name: known[name] for name in self.group.fixtures.arguments if name != "k"}
-
-
-def _is_machinery(entry: TracebackEntry) -> bool:
-    return not filter_traceback(entry) or Path(entry.path).parent == Path(__file__).parent
+        arguments = {n: known[n] for n in self.group.fixtures.arguments if n != "k"}
+        return self.group.evaluate(self.sample, arguments, response)
 
 
 class MissedSample(Exception):

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import pytest
 
 from .._util.errors import CkptbenchError, one_line
-from ..results.evaluate import NoAnswer, Outcome
-from ..results.outcome import ATTRIBUTE
+from ..results.evaluate import NoAnswer
+from ..results.outcome import ATTRIBUTE, Outcome
 from .fixtures import FixtureFailed
 from .item import MissedSample, SampleItem
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from _pytest.mark.structures import get_unpacked_marks
 
 from .._util.errors import CkptbenchError, nearest
 from ..api.benchmark import Benchmark
-from ..api.protocol import EvalProtocol, RequestContext
+from ..api.protocol import Engine, EvalProtocol, RequestContext
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.data_folder import NAMES, find_data
@@ -23,9 +24,8 @@ from ..config.options import Options
 from ..results.summary import DatasetInfo
 from ..scores.score import Reducer
 from .collection import Collected
-from .executions import limits_of
 from .fixtures import GroupFixtures
-from .group import Group, ItemTemplate, ReleaseCallbacks
+from .group import Group, ItemTemplate
 from .item import SampleItem
 
 # Marks that only pytest's own protocol, or another plugin's, implements.
@@ -40,14 +40,15 @@ class Maker:
     Attributes:
         checkpoints: those of the session; empty when a conftest brings its own engine.
         notes: of the session; those of datasets are added.
-        release: called when a group's fixtures are torn down.
+        before_release, on_release: of the groups; see `Group`.
     """
 
     options: Options
     collected: Collected
     checkpoints: tuple[CheckpointParam, ...]
     notes: list[str]
-    release: ReleaseCallbacks
+    before_release: Callable[[Group], None]
+    on_release: Callable[[Engine], None]
 
     def items(
         self, collector: pytest.Module, name: str, function: Any, benchmark: Benchmark
@@ -133,7 +134,17 @@ class Maker:
         if not limited:
             return []
         group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
-        items = list(_items_of(group, source.collector, source.name, limited))
+        items: list[SampleItem] = [
+            SampleItem.from_parent(
+                source.collector,
+                name=f"{source.name}[{group.item_id(sample.id, trial)}]",
+                group=group,
+                sample=sample,
+                trial=trial,
+                order=order,
+            )
+            for order, (sample, trial) in enumerate(product(limited, range(group.trials)))
+        ]
         group.fixtures.examine(items[0])
         if self.collected.unasked(group, limited[0]):
             return []
@@ -155,16 +166,15 @@ class Maker:
     ) -> Group:
         benchmark, template = source.benchmark, _template(source)
         several = len(self.checkpoints) > 1
-        fixtures = GroupFixtures(
-            source.arguments, template.base_id, checkpoint, parametrized=several
-        )
+        fixtures = GroupFixtures(source.arguments, template.base_id, checkpoint, several)
         if fixtures.executes and protocol.execute is None:
             raise CkptbenchError(
                 f"the function takes `execution`, but {protocol.name} makes no program",
                 where=template.base_id,
                 remedy="give the protocol an `execute`",
             )
-        limits = limits_of(self.options, protocol, sample) if fixtures.executes else {}
+        own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
+        limits = self.options.exec_settings(own) if fixtures.executes else {}
         sampling, trials = self._sampling(source.reducer)
         return Group(
             index=len(self.collected.groups),
@@ -180,7 +190,8 @@ class Maker:
             seed=self.options.seed,
             template=template,
             fixtures=fixtures,
-            release=self.release,
+            before_release=self.before_release,
+            on_release=self.on_release,
             sampling=sampling,
             trials=trials,
             asked=source.settings,
@@ -223,22 +234,6 @@ class _Source:
     reducer: Reducer
     settings: Effective
     arguments: tuple[str, ...]
-
-
-def _items_of(
-    group: Group, collector: pytest.Collector, name: str, rows: Sequence[Sample]
-) -> Iterator[SampleItem]:
-    trials = ((sample, trial) for sample in rows for trial in range(group.trials))
-    for order, (sample, trial) in enumerate(trials):
-        item: SampleItem = SampleItem.from_parent(
-            collector,
-            name=f"{name}[{group.item_id(sample.id, trial)}]",
-            group=group,
-            sample=sample,
-            trial=trial,
-            order=order,
-        )
-        yield item
 
 
 def _check_rows(rows: Sequence[Sample], where: str) -> None:

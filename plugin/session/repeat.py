@@ -14,14 +14,14 @@ from functools import partial
 
 import pytest
 
-from ..api.requests import Failed, Request, Response, Skipped
+from ..api.requests import Failed, Request, Response
 from ..config.options import Options
 from ..results.log import LOG
 from ..results.store import RunStore
 from ..scores.noise import OTHER_SEED, drawn, may_flip, other_batch_size
 from .answering import Answering
 from .compound import answer as answer_requests
-from .executions import Execution, submit
+from .executions import execution_of, submit
 from .group import Group
 from .item import SampleItem
 
@@ -84,17 +84,12 @@ def _flips(
 ) -> list[bool | None]:
     """Whether each item's outcome differs now; None where there is none."""
     read = [group.read(item.sample, given) for item, given in zip(items, responses, strict=True)]
-    programs = [
-        submit(item, each) if group.executes and not isinstance(each, Failed | Skipped) else None
-        for item, each in zip(items, read, strict=True)
-    ]
+    programs = [submit(item, each) for item, each in zip(items, read, strict=True)]
     flips: list[bool | None] = []
     for item, response, program in zip(items, read, programs, strict=True):
         try:
-            execution: Execution | None = program.result() if program is not None else None
-            if execution is not None and execution.status == "error":
-                raise RuntimeError(execution.reason)
-            now = group.evaluate(item.sample, item.arguments(response, execution), response)
+            execution = execution_of(program) if program is not None else None
+            now = item.evaluate(response, execution)
         except Exception as error:
             LOG.warning("%s: asked again: %s: %s", item.nodeid, type(error).__name__, error)
             flips.append(None)

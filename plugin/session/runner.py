@@ -140,31 +140,35 @@ class OutputCapture:
                         kept.truncate()
 
 
+@dataclass
 class Runner:
-    """Runs the session's sample items."""
+    """Runs the session's sample items.
 
-    def __init__(
-        self, config: pytest.Config, answering: Answering, ours: object, *, is_worker: bool
-    ) -> None:
-        """Run items whose responses come from `answering`; `ours` is the plugin of our hooks."""
-        self._config = config
-        self._answering = answering
-        self._ours = ours
-        self._is_worker = is_worker
-        self._output = OutputCapture(config)
-        self._by_pytest = any(config.getoption(name, False) for name in _NEED_PYTEST)
+    Attributes:
+        answering: where their responses come from.
+        ours: the plugin of our hooks.
+    """
+
+    config: pytest.Config
+    answering: Answering
+    ours: object
+    is_worker: bool
+
+    def __post_init__(self) -> None:
+        self._output = OutputCapture(self.config)
+        self._by_pytest = any(self.config.getoption(name, False) for name in _NEED_PYTEST)
 
     @property
     def may_share_wrappers(self) -> bool:
         """Whether pytest's wrappers may go around many items instead of each single one."""
-        watchdog = float(self._config.getini("faulthandler_timeout") or 0)
-        own_loop = outside_hooks(self._config, self._ours, self._config.rootpath).own_loop
-        return not (own_loop or self._by_pytest or watchdog or self._is_worker)
+        watchdog = float(self.config.getini("faulthandler_timeout") or 0)
+        own_loop = outside_hooks(self.config, self.ours, self.config.rootpath).own_loop
+        return not (own_loop or self._by_pytest or watchdog or self.is_worker)
 
     def _outside(self, item: SampleItem) -> OutsideHooks:
         template = item.group.template
         if template.outside is None:
-            template.outside = outside_hooks(self._config, self._ours, item.path)
+            template.outside = outside_hooks(self.config, self.ours, item.path)
         found: OutsideHooks = template.outside
         return found
 
@@ -239,7 +243,7 @@ class Runner:
         item.outcome = None
         if "call" in outside.phases:
             outside.phases["call"](item=item)
-        item.outcome = item.ask(self._answering)
+        item.outcome = item.ask(self.answering)
 
     def _tear_down(
         self, item: SampleItem, nextitem: pytest.Item | None, outside: OutsideHooks, leaves: bool

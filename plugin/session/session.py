@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,17 +20,15 @@ from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
 from ..results.stored_run import PlannedItem
-from .answering import ANSWERING, Answering
+from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
 from .collection import Collected
-from .group import Group, ReleaseCallbacks
+from .group import Group
 from .item import SampleItem
 from .make_items import Maker
-from .order import running_order
-from .progress import Progress
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
-from .worker import send_notes, share_the_machine, worker_number
+from .worker import NOTES, share_the_machine, worker_number
 
 if TYPE_CHECKING:
     from ..gate.baseline import Baseline
@@ -73,12 +72,16 @@ class BenchSession:
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
+        checkpoints = checkpoint_params(options.checkpoint)
+        if workerinput:  # those that the main process found
+            found = workerinput["ckptbench_checkpoints"]
+            checkpoints = tuple(CheckpointParam(**fields) for fields in found)
         run = Run(
             options,
             config.invocation_params.dir / options.results_dir / options.run_id,
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
-            checkpoints=_checkpoints(options, workerinput),
+            checkpoints=checkpoints,
             **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
         )
         bench = cls(config, ours, run, Collected(config, options))
@@ -157,11 +160,6 @@ class BenchSession:
 
     # Collecting
 
-    @property
-    def groups(self) -> list[Group]:
-        """What was collected, in order."""
-        return self.collected.groups
-
     def items_of(self, group: Group) -> Iterator[SampleItem]:
         """The items of a group that are left after deselection, while they are not yet planned."""
         items = self.pytest_session.items if self.pytest_session is not None else ()
@@ -181,22 +179,7 @@ class BenchSession:
             notes.append(f"--data-dir {self.options.data_dir} holds no data of {missing}")
         notes += dict.fromkeys(self.collected.stand_ins)
         self.collected.check()
-
-    def note_unasked(self) -> None:
-        """Note which checkpoints cannot answer what."""
-        self.run.notes += self.collected.unasked_notes(len(self.checkpoints))
-
-    def arrange(self, items: list[pytest.Item]) -> None:
-        """Put items in running order; see `order`."""
-        if not any(isinstance(item, SampleItem) for item in items):
-            return
-        orders = ("failedfirst", "newfirst", "stepwise", "lf")
-        items[:] = running_order(
-            items,
-            chosen=any(self.config.getoption(name, None) for name in orders),
-            several_checkpoints=len(self.checkpoints) > 1,
-            priorities=self.options.eval_config is not None,
-        )
+        notes += self.collected.unasked_notes(len(self.checkpoints))
 
     def make_items(
         self, collector: pytest.Module, name: str, function: object
@@ -211,7 +194,8 @@ class BenchSession:
             self.collected,
             self.checkpoints,
             self.run.notes,
-            ReleaseCallbacks(before=self._repeat, unload=self._unload),
+            before_release=self._repeat,
+            on_release=self._unload,
         )
         return [
             item
@@ -226,7 +210,6 @@ class BenchSession:
             CkptbenchError: no benchmark asks what the checkpoint answers, an option does not fit,
                 or the store cannot be written.
         """
-        self.note_unasked()
         run, planned = self.run, []
         for position, item in enumerate(items):
             if isinstance(item, SampleItem):
@@ -259,7 +242,7 @@ class BenchSession:
             plan,
             run.store,
             reuse=not self.options.no_resume,
-            progress=Progress(self.config, quiet=bool(run.worker)),
+            progress=_Progress(self.config, quiet=bool(run.worker)),
             step=partial(step_of, worker_number(run.worker), run.workers),
         )
         self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
@@ -283,7 +266,7 @@ class BenchSession:
         self.run.store.write_plan(
             self.run.token,
             list(dict.fromkeys(self.run.notes)),
-            [group.metadata(first.get(group.index)) for group in self.groups],
+            [group.metadata(first.get(group.index)) for group in self.collected.groups],
             (
                 PlannedItem(i.position, i.nodeid, i.group.index, s.id, s.hash, s.cluster, i.trial)
                 for i, s in ((item, item.sample) for item in planned)
@@ -321,7 +304,7 @@ class BenchSession:
             self._answering.close()
             self._answering = None
         if run.worker:
-            send_notes(self.config, run.notes)
+            getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)
         stopped_before = exit_status > 1 and not run.outcomes.by_nodeid
         if run.worker or stopped_before or not run.planned:
             return exit_status
@@ -340,9 +323,24 @@ class BenchSession:
         return self.result.summary.exit_status
 
 
-def _checkpoints(options: Options, workerinput: Mapping[str, Any]) -> tuple[CheckpointParam, ...]:
-    """In a worker those that the main process found, otherwise those of the options."""
-    found = workerinput.get("ckptbench_checkpoints")
-    if found is not None:
-        return tuple(CheckpointParam(**fields) for fields in found)
-    return checkpoint_params(options.checkpoint)
+class _Progress:
+    """Prints how many answers a block has while an item waits for it, less and less often."""
+
+    def __init__(self, config: pytest.Config, *, quiet: bool) -> None:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        self._reporter: Any = (
+            None if quiet or reporter is None or reporter.verbosity < 0 else reporter
+        )
+        self._next_s = 5.0
+
+    def __call__(self, block: Block) -> None:
+        """Print a line if the last one is long enough ago."""
+        waited = time.monotonic() - block.started if block.started else 0.0
+        if self._reporter is None or waited < self._next_s:
+            return
+        self._next_s = max(10.0, 2 * waited)
+        self._reporter.ensure_newline()
+        self._reporter.write_line(
+            f"{block.group.title}: {block.answered:,} of {len(block.items):,} answered, "
+            f"{waited:.0f} s"
+        )

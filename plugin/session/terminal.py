@@ -1,20 +1,29 @@
-"""Shows a run's result on pytest's terminal and in GitHub's job."""
+"""Shows on pytest's terminal a run's result, also in GitHub's job, or what a session would do."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._util.errors import CkptbenchError
+from .._util.text import aligned
+from ..api.requests import parts_of
 from ..reports.github import report_to_github
 from ..reports.terminal import terminal_lines
 from ..results.outcome import status_of
 from .run import RunResult
 
+if TYPE_CHECKING:
+    from .group import Group
+    from .session import BenchSession
+
 ERRORS_SHOWN = 10
+# Characters of a token in English prose; Korean has about two, so this is a lower bound there.
+CHARACTERS_A_TOKEN = 4
 
 
 @contextmanager
@@ -62,3 +71,101 @@ def _shown(folder: Path) -> str:
         return str(folder.relative_to(Path.cwd()))
     except ValueError:
         return str(folder)
+
+
+def show_plan(reporter: Any, bench: BenchSession) -> None:
+    """Print what a session was asked to show instead of running anything."""
+    if bench.refused or (bench.pytest_session is not None and bench.pytest_session.testsfailed):
+        return
+    reporter.section("ckptbench")
+    options = bench.options
+    lines: list[str] = []
+    if options.validate_config and options.eval_config is not None:
+        lines.append(f"{options.eval_config.path}: no mistakes")
+    if options.list_benchmarks:
+        lines += _benchmark_lines(bench)
+    if options.dry_run:
+        lines += _dry_run_lines(bench)
+    lines += [f"note: {note}" for note in dict.fromkeys(bench.run.notes)]
+    for line in lines:
+        reporter.write_line(line)
+
+
+def _benchmark_lines(bench: BenchSession) -> Iterator[str]:
+    """The table of `--list-benchmarks`."""
+    counts: Counter[str] = Counter()
+    functions: dict[str, Any] = {}
+    asked_as: dict[str, str] = {}
+    for group in bench.collected.groups:
+        name = group.benchmark.name
+        functions.setdefault(name, group.function)
+        asked_as[name] = group.benchmark.configured_as or name
+        if group.primary and group.checkpoint in (None, *bench.checkpoints[:1]):
+            counts[name] += sum(item.trial == 0 for item in bench.items_of(group))
+    rows: list[tuple[str, ...]] = [("name", "enabled", "tasks", "samples", "description")]
+    plan = bench.options.eval_config
+    if plan is None:
+        for name, count in counts.items():
+            description = (functions[name].__doc__ or "").strip().partition("\n")[0]
+            rows.append((name, "yes", name, f"{count:,}", description))
+    else:
+        for each in plan.listed:
+            names = plan.asked_by(each)
+            n = sum(count for name, count in counts.items() if asked_as[name] in names)
+            # A benchmark that is asked has samples: these could not be read.
+            samples = (f"{n:,}" if n else "?") if names else "-"
+            enabled = "yes" if names else "no"
+            rows.append((each.name, enabled, ", ".join(each.tasks), samples, each.description))
+    yield from _table(rows)
+
+
+def _dry_run_lines(bench: BenchSession) -> Iterator[str]:
+    """The table of `--dry-run`: checkpoints x benchmarks, and the folder of the results."""
+    heads = ("checkpoint", "protocol", "samples", "requests", "tokens read", "written at most")
+    rows: list[tuple[str, ...]] = [heads]
+    works = [(0, 0, 0, 0)]
+    for group in _in_running_order(bench):
+        works.append(work := _work_of(bench, group))
+        rows.append((group.checkpoint_name, group.protocol.name, *(f"{n:,}" for n in work)))
+    yield from _table(rows)
+    _, requests, read, written = map(sum, zip(*works, strict=True))
+    yield ""
+    yield (
+        f"{requests:,} requests, about {read:,} tokens read (characters / {CHARACTERS_A_TOKEN}), "
+        f"{written:,} generated at most; answers of earlier runs are not asked again"
+    )
+    if not bench.checkpoints:
+        yield "no --checkpoint is given"
+    yield f"results would lie in {bench.run.folder}"
+    for path in dict.fromkeys(group.asked.output_path for group in bench.collected.groups):
+        if path:
+            yield f"and in {path}"
+
+
+def _work_of(bench: BenchSession, group: Group) -> tuple[int, int, int, int]:
+    """Samples, requests, tokens read (estimated from characters), tokens generated at most."""
+    samples = requests = read = written = 0
+    for item in bench.items_of(group):
+        samples += item.trial == 0
+        try:
+            request = group.protocol.ask(item.sample, group.context(item.trial))
+        except Exception:
+            continue  # the sample's own error, reported when it is asked
+        for part in parts_of(request):
+            requests += 1
+            # A protocol and an engine of one's own may have requests of their own.
+            read += getattr(part, "characters", 0)
+            written += getattr(part, "most_tokens", 0)
+    return samples, requests, read // CHARACTERS_A_TOKEN, written
+
+
+def _in_running_order(bench: BenchSession) -> list[Group]:
+    """Groups that have items left, by their first one."""
+    session = bench.pytest_session
+    asked = [id(getattr(item, "group", None)) for item in (session.items if session else ())]
+    own = {id(group): group for group in bench.collected.groups}
+    return [own[each] for each in dict.fromkeys(asked) if each in own]
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    return (line[2:] for line in aligned(rows, len(rows[0])))

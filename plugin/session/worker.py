@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -47,10 +46,3 @@ def report_refusal(session: pytest.Session, message: str) -> None:
     report = pytest.CollectReport("ckptbench", "failed", longrepr=message, result=[])
     setattr(report, REFUSAL, message)
     session.config.hook.pytest_collectreport(report=report)
-
-
-def send_notes(config: pytest.Config, notes: Sequence[str]) -> None:
-    """Send a worker's notes to the main process when it ends."""
-    output = getattr(config, "workeroutput", None)
-    if output is not None:
-        output[NOTES] = list(notes)

@@ -54,27 +54,25 @@ class Snapshot:
     changed: bool = False
 
 
+@dataclass
 class Scanner:
-    """Looks at a folder again and again."""
+    """Looks at a folder again and again.
 
-    def __init__(
-        self,
-        folder: Path,
-        clock: Callable[[], float],
-        *,
-        patterns: Sequence[str] = PATTERNS,
-        settle_s: float = 10.0,
-    ) -> None:
-        """Begin with nothing seen; `clock` gives seconds that only grow."""
-        self._folder = folder
-        self._clock = clock
-        self._patterns = tuple(patterns)
-        self._settle_s = settle_s
-        self._seen: dict[str, tuple[str, float]] = {}  # signature, and since when, by name
+    Attributes:
+        clock: gives seconds that only grow.
+        patterns: names of checkpoints.
+        settle_s: seconds for which a checkpoint must not change.
+    """
+
+    folder: Path
+    clock: Callable[[], float]
+    patterns: Sequence[str] = PATTERNS
+    settle_s: float = 10.0
+    _seen: dict[str, tuple[str, float]] = field(default_factory=dict)  # signature, and since when
 
     def look(self) -> Snapshot:
         """The checkpoints at this time."""
-        now = self._clock()
+        now = self.clock()
         before, self._seen = self._seen, {}
         ready: list[Ready] = []
         unready: dict[str, str] = {}
@@ -83,7 +81,7 @@ class Scanner:
             seen = before.get(name)
             since = seen[1] if seen is not None and seen[0] == signature else now
             self._seen[name] = signature, since
-            if not signature or now - since < self._settle_s:
+            if not signature or now - since < self.settle_s:
                 unready[name] = "still being written"
             elif why := why_incomplete(path):
                 unready[name] = why
@@ -95,10 +93,10 @@ class Scanner:
 
     def _paths(self) -> list[Path]:
         try:
-            names = os.listdir(self._folder)
+            names = os.listdir(self.folder)
         except FileNotFoundError:
             return []
-        return [self._folder / name for name in names if is_meant(name, self._patterns)]
+        return [self.folder / name for name in names if is_meant(name, self.patterns)]
 
 
 def is_meant(name: str, patterns: Sequence[str] = PATTERNS) -> bool:

@@ -11,10 +11,9 @@ from ckptbench.api.requests import Generated
 from ckptbench.api.sample import content_hash
 from ckptbench.config.options import Options
 from ckptbench.results.answers import Key, encode
-from ckptbench.results.group import GroupMetadata
-from ckptbench.results.outcome import Recorded
+from ckptbench.results.outcome import Outcome
 from ckptbench.results.store import RunStore
-from ckptbench.results.stored_run import PlannedItem
+from ckptbench.results.stored_run import GroupMetadata, PlannedItem
 from ckptbench.results.summary import Summary
 from ckptbench.runs.fold import fold_run
 from ckptbench.runs.write import write_files
@@ -49,7 +48,7 @@ def make_run(
     store = RunStore(folder)
     groups: list[GroupMetadata] = []
     items: list[PlannedItem] = []
-    outcomes: dict[str, Recorded] = {}
+    outcomes: dict[str, Outcome] = {}
     samples: dict[str, dict[str, str]] = {}
     answers, served = [], []
     for number, (name, trials_of) in enumerate(checkpoints.items()):
@@ -102,16 +101,16 @@ def make_run(
     return folder
 
 
-def _recorded(outcome: Sequence[float] | str) -> Recorded:
+def _recorded(outcome: Sequence[float] | str) -> Outcome:
     if isinstance(outcome, str):
-        return Recorded(outcome, (), "no answer was obtained" if outcome == "error" else "")
-    return Recorded("passed" if outcome[0] >= 1 else "missed", tuple(outcome))
+        return Outcome(outcome, (), "no answer was obtained" if outcome == "error" else "")
+    return Outcome("passed" if outcome[0] >= 1 else "missed", tuple(outcome))
 
 
 def _end(
-    folder: Path, store: RunStore, outcomes: dict[str, Recorded], started: str, options: Options
+    folder: Path, store: RunStore, outcomes: dict[str, Outcome], started: str, options: Options
 ) -> None:
-    folded = fold_run(store, outcomes, options, None, created=started, version="0")
+    folded = fold_run(store, outcomes, options, None, created=started)
     complete = all(b.coverage.complete for c in folded.checkpoints for b in c.benchmarks)
     summary = Summary(
         run_id=folder.name,

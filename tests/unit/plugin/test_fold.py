@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from ckptbench.config.options import Options
-from ckptbench.results.group import GroupMetadata
-from ckptbench.results.outcome import Recorded
+from ckptbench.results.outcome import Outcome
 from ckptbench.results.store import RunStore
-from ckptbench.results.stored_run import PlannedItem
+from ckptbench.results.stored_run import GroupMetadata, PlannedItem
 from ckptbench.results.summary import CheckpointResult
 from ckptbench.runs.fold import fold_run
 from ckptbench.scores.reducers import PassAtK, TopK, spec_of
@@ -23,9 +22,9 @@ VALUES = {"passed": 1.0, "missed": 0.0}
 Group = tuple[str, Reducer, Mapping[str, Sequence[str]]]
 
 
-def recorded(status: str, reducer: Reducer) -> Recorded:
+def recorded(status: str, reducer: Reducer) -> Outcome:
     values = (VALUES[status],) * max(1, len(reducer.ks)) if status in VALUES else ()
-    return Recorded(status, values)
+    return Outcome(status, values)
 
 
 def folded(folder: Path, *groups: Group) -> CheckpointResult:
@@ -42,7 +41,7 @@ def folded(folder: Path, *groups: Group) -> CheckpointResult:
                 items.append(PlannedItem(len(items), nodeid, number, name, name, name, trial))
                 outcomes[nodeid] = recorded(status, reducer)
     store.write_plan("token", [], records, items, [])
-    (result,) = fold_run(store, outcomes, Options(), None, created="", version="0").checkpoints
+    (result,) = fold_run(store, outcomes, Options(), None, created="").checkpoints
     store.close()
     return result
 

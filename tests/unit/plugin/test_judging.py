@@ -6,7 +6,8 @@ import pytest
 
 from ckptbench import Failed, Filled, Miss, Skipped
 from ckptbench.api.requests import Response
-from ckptbench.results.evaluate import NoAnswer, Outcome, evaluate_response
+from ckptbench.results.evaluate import NoAnswer, evaluate_response
+from ckptbench.results.outcome import Outcome
 
 SECOND = Filled(("y", "x"), (-1.0, -2.0), rank=2, masks=1)
 

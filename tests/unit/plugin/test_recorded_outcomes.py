@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.results.evaluate import Outcome
-from ckptbench.results.outcome import Outcomes, Recorded, status_of
+from ckptbench.results.outcome import Outcome, Outcomes, status_of
 from ckptbench.session.item_report import write_into
 
 
@@ -44,7 +43,7 @@ def through_another_process(made: Any) -> Any:
     return pytest.TestReport._from_json(sent)
 
 
-def recorded(*reports: Any) -> dict[str, Recorded]:
+def recorded(*reports: Any) -> dict[str, Outcome]:
     outcomes = Outcomes()
     for each in reports:
         outcomes.pytest_runtest_logreport(each)
@@ -58,15 +57,15 @@ MISSED = Outcome("missed", (0.0, 1.0), "said y")
 @pytest.mark.parametrize(
     ("outcome", "error", "expected"),
     [
-        (PASSED, "", Recorded("passed", (1.0, 1.0))),
-        (MISSED, "", Recorded("missed", (0.0, 1.0))),
-        (Outcome("skipped", (), "too_long"), "", Recorded("skipped", (), "too_long")),
-        (None, "KeyError: 'x'", Recorded("error", (), "KeyError: 'x'")),
-        (PASSED, "OSError: teardown", Recorded("error", (), "OSError: teardown")),
+        (PASSED, "", Outcome("passed", (1.0, 1.0))),
+        (MISSED, "", Outcome("missed", (0.0, 1.0))),
+        (Outcome("skipped", (), "too_long"), "", Outcome("skipped", (), "too_long")),
+        (None, "KeyError: 'x'", Outcome("error", (), "KeyError: 'x'")),
+        (PASSED, "OSError: teardown", Outcome("error", (), "OSError: teardown")),
     ],
 )
 def test_an_outcome_is_read_back_here_and_from_another_process(
-    outcome: Outcome | None, error: str, expected: Recorded
+    outcome: Outcome | None, error: str, expected: Outcome
 ) -> None:
     made = told(outcome, error)
     assert recorded(made) == {"t.py::t[a]": expected}
@@ -118,7 +117,7 @@ def test_an_item_that_its_worker_died_in_is_an_error() -> None:
     died.longrepr = "worker 'gw0' crashed while running 't'\nmore"
     outcomes = Outcomes()
     outcomes.pytest_runtest_logreport(died)
-    assert outcomes.by_nodeid["t.py::t[a]"].reason == "worker 'gw0' crashed while running 't'"
+    assert outcomes.by_nodeid["t.py::t[a]"].detail == "worker 'gw0' crashed while running 't'"
     assert outcomes.others_failed
 
 

@@ -23,11 +23,10 @@ from ckptbench import (
     Likelihood,
     Skipped,
 )
-from ckptbench.results.answers import Asker, Key, NoLongerAnAnswer, decode, encode
-from ckptbench.results.group import GroupMetadata
+from ckptbench.results.answers import Key, NoLongerAnAnswer, decode, encode, keys_of
 from ckptbench.results.layout import STORE
 from ckptbench.results.store import RunStore, earlier_runs
-from ckptbench.results.stored_run import PlannedItem
+from ckptbench.results.stored_run import GroupMetadata, PlannedItem
 
 REQUEST = FillMask("The cat sat.", (4, 7), "cat")
 ANSWER = Filled(("cat", "dog"), (-0.25, -1.5), rank=1, masks=1)
@@ -44,8 +43,8 @@ def key(
     request: FillMask = REQUEST,
     revision: int = 1,
 ) -> Key:
-    asker = Asker(fingerprint, settings or {"seq_len": 128}, protocol, seed, revision)
-    return asker.keys()(sample, trial, request)
+    key_of = keys_of(fingerprint, settings or {"seq_len": 128}, protocol, seed, revision)
+    return key_of(sample, trial, request)
 
 
 def store_one(
