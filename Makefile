@@ -58,7 +58,7 @@ test-rest: $(READY)  ## run the tests that coverage does not run
 servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (4 GB, minutes)
 	PYTHON=$(BIN)/python tests/extended/servers.sh $(SERVERS)
 
-simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/metrics.md (minutes)
+simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/simulations.md (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/coverage.py
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/gate_power.py $(ARGS)
 

@@ -106,8 +106,8 @@ class Options:
         help="checkpoint to measure: a Hugging Face folder, a .pt or .ckpt file, BASE+adapter=DIR, "
         "a server's address, demo-mlm, or a quoted pattern such as 'runs/*/checkpoint-*'")
     checkpoint_pattern: str = option(str, "", "PATTERN", remakes_items=True,
-        help="which checkpoints to measure in a training run's folder given as --checkpoint, such "
-        "as 'checkpoint_epoch_*.pt' (quoted)")
+        help="pattern of the checkpoints in a training run's folder given as --checkpoint, such as "
+        "'checkpoint_epoch_*.pt' (quoted)")
     from_step: int | None = option(parse.positive_int, None, "N", remakes_items=True,
         help="skip checkpoints before step N")
     device: str = option(parse.device, "auto", "DEVICE", remakes_items=True,
@@ -118,7 +118,7 @@ class Options:
         remakes_items=True,
         help="data type of the weights (default auto: bf16 on CUDA, fp32 on CPU)")
     seq_len: int | None = option(parse.positive_int_or_auto, None, "N|auto", remakes_items=True,
-        help="sequence length in tokens (default auto: as the checkpoint states)")
+        help="sequence length in tokens (default auto: that of the checkpoint)")
     max_length: int | None = option(parse.positive_int, None, "N", remakes_items=True,
         help="the same as --seq-len=N")
     tokenizer: Path | None = option(Path, None, "DIR",
@@ -129,7 +129,7 @@ class Options:
         help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
         "attn_implementation=eager|sdpa|flash_attention_2")
     steps_per_epoch: int | None = option(parse.positive_int, None, "N",
-        help="optimizer steps per epoch, for checkpoints that do not state their epoch")
+        help="optimizer steps per epoch, for checkpoints whose epoch is not known")
 
     limit: int | float | None = option(parse.limit, None, "N|SHARE",
         heading="benchmarks and data", remakes_items=True,
@@ -159,11 +159,11 @@ class Options:
     lambada_data: Path | None = option(Path, None, "FILE", remakes_items=True,
         help="data file of LAMBADA@1 (default: the one that comes with ckptbench)")
     humaneval_data: Path | None = option(Path, None, "FILE", remakes_items=True,
-        help="run HumanEval on this file of it, or of HumanEval+")
+        help="run HumanEval on this file (HumanEval or HumanEval+)")
     mbpp_data: Path | None = option(Path, None, "FILE", remakes_items=True,
-        help="run MBPP on this file of it, of its sanitized version, or of MBPP+")
+        help="run MBPP on this file (MBPP, sanitized MBPP or MBPP+)")
     codecontests_data: Path | None = option(Path, None, "FILE", remakes_items=True,
-        help="run CodeContests on this file of its problems")
+        help="run CodeContests on this file")
     codecontests_tests: str = option(parse.contest_tests, "sample:10", "public|all|sample:N",
         remakes_items=True,
         help="tests of a CodeContests program: the public ones, all, or N drawn at random")
@@ -184,7 +184,7 @@ class Options:
     batch_size: int | None = option(parse.rows, None, "N|auto",
         help="maximum number of requests in a batch (default auto)")
     batch_tokens: int | None = option(parse.positive_int_or_auto, None, "N|auto",
-        help="maximum number of tokens in a batch, padding included (default auto)")
+        help="maximum number of tokens in a batch, including padding (default auto)")
     exact: bool = switch(
         help="score each text in a batch of its own and share no prefixes: log likelihoods equal "
         "to the last digit to those of lm-eval with --batch_size 1")
@@ -225,7 +225,8 @@ class Options:
         help="time limit of a request to a server (default 600)")
 
     baseline: Path | None = option(Path, None, "FILE", heading="comparison with a baseline",
-        help="compare with this: a baseline file, bare numbers, lm-eval results, or a run's folder")
+        help="baseline to compare with: a baseline file, bare numbers, lm-eval results, or a run's "
+        "folder")
     update_baseline: bool = switch(
         help="write the scores of this run to the --baseline file, if the run is complete")
     gate: str = option(parse.one_of(*parse.GATES), "regress", "|".join(parse.GATES),

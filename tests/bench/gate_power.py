@@ -4,7 +4,7 @@
 
 Artificial runs are judged by the product's own tests, Holm's correction and the rule of the
 verdict `regressed`: worse by more than the tolerance, and the corrected one-sided p at most alpha.
-The table is Markdown, as it stands in docs/metrics.md. A cell outside its bounds by more than three
+The tables are the Markdown of docs/simulations.md. A cell outside its bounds by more than three
 standard errors of the simulation is marked, and the exit status is 1. Minutes on one core.
 """
 

@@ -1,7 +1,9 @@
-"""What several rooms' tests need: folders of runs, made without a model."""
+"""What several rooms' tests need: folders of runs and of checkpoints, made without a model."""
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -131,3 +133,34 @@ def _end(
 @pytest.fixture(name="make_run")
 def _make_run() -> Callable[..., Path]:
     return make_run
+
+
+def safetensors(numbers: int) -> bytes:
+    """A file of one tensor of so many bytes, by the format's description."""
+    header = json.dumps(
+        {
+            "__metadata__": {"format": "pt"},
+            "w": {"dtype": "U8", "shape": [numbers], "data_offsets": [0, numbers]},
+        }
+    ).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(numbers)
+
+
+def checkpoint_folder(folder: Path, shards: int = 1) -> Path:
+    """Write a checkpoint of a few bytes, as trainers do: a configuration and safetensors files."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    if shards == 1:
+        (folder / "model.safetensors").write_bytes(safetensors(64))
+        return folder
+    names = [f"model-{n:05}-of-{shards:05}.safetensors" for n in range(1, shards + 1)]
+    for name in names:
+        (folder / name).write_bytes(safetensors(64))
+    weights = {f"layer.{n}": name for n, name in enumerate(names)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weights}))
+    return folder
+
+
+@pytest.fixture(name="checkpoint_folder")
+def _checkpoint_folder() -> Callable[..., Path]:
+    return checkpoint_folder

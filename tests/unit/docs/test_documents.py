@@ -59,8 +59,8 @@ OTHERS = {
     "tsv",
     "uri",
 }
-# Of pip, mypy and the client of the hub (`hf download`).
-FOREIGN = {"extra-index-url", "revision", "strict"}
+# Of pip, mypy, the client of the hub (`hf download`) and lm-eval (`--batch_size`).
+FOREIGN = {"batch", "extra-index-url", "revision", "strict"}
 
 
 @cache

@@ -46,6 +46,8 @@ PACKAGE = {"plugin": "ckptbench", "fixtures": "ckptbench.fixtures"}
 # The public names stand above everything, and only what comes from outside goes through them.
 DOOR = "__init__"
 MODULE_LINES, FUNCTION_LINES = 400, 60
+# Folders of tests/unit that are not named after a room: of `benchmarks/`, and of the documents.
+OTHER_TESTS = {"benchmarks", "docs"}
 
 
 def room_of(file: Path, tree: str) -> str:
@@ -111,6 +113,15 @@ def test_every_room_says_what_it_is(tree: str) -> None:
         front = ROOT / tree / room / "__init__.py"
         if front.parent.is_dir():
             assert ast.get_docstring(ast.parse(front.read_text(encoding="utf-8"))), front
+
+
+def test_unit_tests_are_in_folders_named_after_rooms() -> None:
+    files = [file.relative_to(ROOT / "tests/unit") for file in ROOT.glob("tests/unit/**/*.py")]
+    assert {file.parts[0] for file in files if len(file.parts) == 1} == {"conftest.py"}
+    folders = {file.parts[0] for file in files if len(file.parts) > 1}
+    assert folders <= {*PLUGIN, *FIXTURES, *OTHER_TESTS}, folders
+    names = [file.name for file in files if file.name != "conftest.py"]
+    assert len(set(names)) == len(names), sorted(names)
 
 
 @pytest.mark.parametrize("tree", ORDER)

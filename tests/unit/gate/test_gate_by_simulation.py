@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def grid() -> ModuleType:
-    """The simulation that prints the table of docs/metrics.md."""
+    """The simulation that prints the tables of docs/simulations.md."""
     name = "ckptbench_gate_power"
     if name not in sys.modules:
         file = Path(__file__).parents[2] / "bench/gate_power.py"

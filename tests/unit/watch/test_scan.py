@@ -33,9 +33,9 @@ def scanner(tmp_path: Path, clock: Clock) -> Scanner:
 
 
 def test_a_checkpoint_must_lie_still_for_the_settling_time(
-    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, checkpoint_folder: Any
 ) -> None:
-    make_checkpoint(tmp_path / "checkpoint-1")
+    checkpoint_folder(tmp_path / "checkpoint-1")
     assert scanner.look().unready == {"checkpoint-1": "still being written"}
     clock.now += 9
     assert scanner.look().ready == ()
@@ -45,9 +45,9 @@ def test_a_checkpoint_must_lie_still_for_the_settling_time(
 
 
 def test_a_file_that_comes_or_grows_or_is_touched_starts_the_time_anew(
-    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, checkpoint_folder: Any
 ) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1")
+    folder = checkpoint_folder(tmp_path / "checkpoint-1")
     scanner.look()
     for change in (
         lambda: (folder / "optimizer.pt").write_bytes(b"1"),
@@ -64,9 +64,9 @@ def test_a_file_that_comes_or_grows_or_is_touched_starts_the_time_anew(
 
 
 def test_what_is_still_but_not_whole_says_what_it_lacks(
-    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, checkpoint_folder: Any
 ) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1")
+    folder = checkpoint_folder(tmp_path / "checkpoint-1")
     (folder / "model.safetensors").write_bytes(b"")
     scanner.look()
     clock.now += 100
@@ -75,9 +75,9 @@ def test_what_is_still_but_not_whole_says_what_it_lacks(
 
 
 def test_a_deleted_checkpoint_is_gone_once(
-    scanner: Scanner, clock: Clock, tmp_path: Path, make_checkpoint: Any
+    scanner: Scanner, clock: Clock, tmp_path: Path, checkpoint_folder: Any
 ) -> None:
-    make_checkpoint(tmp_path / "checkpoint-1")
+    checkpoint_folder(tmp_path / "checkpoint-1")
     scanner.look()
     shutil.rmtree(tmp_path / "checkpoint-1")
     snapshot = scanner.look()
@@ -86,8 +86,8 @@ def test_a_deleted_checkpoint_is_gone_once(
     assert scanner.look().gone == ()
 
 
-def test_a_checkpoint_written_over_is_another_one(tmp_path: Path, make_checkpoint: Any) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1")
+def test_a_checkpoint_written_over_is_another_one(tmp_path: Path, checkpoint_folder: Any) -> None:
+    folder = checkpoint_folder(tmp_path / "checkpoint-1")
     before = signature_of(folder)
     assert signature_of(folder) == before
     (folder / "model.safetensors").touch()
@@ -95,9 +95,9 @@ def test_a_checkpoint_written_over_is_another_one(tmp_path: Path, make_checkpoin
 
 
 def test_the_same_files_elsewhere_have_the_same_signature(
-    tmp_path: Path, make_checkpoint: Any
+    tmp_path: Path, checkpoint_folder: Any
 ) -> None:
-    before = signature_of(make_checkpoint(tmp_path / "a/checkpoint-1"))
+    before = signature_of(checkpoint_folder(tmp_path / "a/checkpoint-1"))
     (tmp_path / "a").rename(tmp_path / "b")
     assert signature_of(tmp_path / "b/checkpoint-1") == before
 

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_a_whole_folder_lacks_nothing(make_checkpoint: Any, tmp_path: Path, shards: int) -> None:
-    assert why_incomplete(make_checkpoint(tmp_path / "checkpoint-1", shards)) == ""
+def test_a_whole_folder_lacks_nothing(checkpoint_folder: Any, tmp_path: Path, shards: int) -> None:
+    assert why_incomplete(checkpoint_folder(tmp_path / "checkpoint-1", shards)) == ""
 
 
 def test_a_folder_that_a_library_wrote_lacks_nothing() -> None:
@@ -24,29 +24,29 @@ def test_a_folder_that_a_library_wrote_lacks_nothing() -> None:
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
-def test_a_file_that_is_not_there_yet(make_checkpoint: Any, tmp_path: Path, missing: str) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1")
+def test_a_file_that_is_not_there_yet(checkpoint_folder: Any, tmp_path: Path, missing: str) -> None:
+    folder = checkpoint_folder(tmp_path / "checkpoint-1")
     (folder / missing).unlink()
     assert missing in why_incomplete(folder)
 
 
-def test_shards_without_their_index(make_checkpoint: Any, tmp_path: Path) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1", 3)
+def test_shards_without_their_index(checkpoint_folder: Any, tmp_path: Path) -> None:
+    folder = checkpoint_folder(tmp_path / "checkpoint-1", 3)
     (folder / "model.safetensors.index.json").unlink()
     assert why_incomplete(folder) == "model.safetensors.index.json is not there, 3 of 3 shards are"
 
 
-def test_an_index_that_is_cut_off(make_checkpoint: Any, tmp_path: Path) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1", 2)
+def test_an_index_that_is_cut_off(checkpoint_folder: Any, tmp_path: Path) -> None:
+    folder = checkpoint_folder(tmp_path / "checkpoint-1", 2)
     index = folder / "model.safetensors.index.json"
     index.write_text(index.read_text()[:-5])
     assert why_incomplete(folder) == "model.safetensors.index.json is cut off"
 
 
 def test_a_shard_that_the_index_names_and_nobody_has_written(
-    make_checkpoint: Any, tmp_path: Path
+    checkpoint_folder: Any, tmp_path: Path
 ) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1", 3)
+    folder = checkpoint_folder(tmp_path / "checkpoint-1", 3)
     (folder / "model-00003-of-00003.safetensors").unlink()
     told = why_incomplete(folder)
     assert told == "model-00003-of-00003.safetensors is not there (1 of 3 shards)"
@@ -54,9 +54,9 @@ def test_a_shard_that_the_index_names_and_nobody_has_written(
 
 @pytest.mark.parametrize("shards", [1, 2])
 def test_weights_are_refused_until_their_last_byte(
-    make_checkpoint: Any, tmp_path: Path, shards: int
+    checkpoint_folder: Any, tmp_path: Path, shards: int
 ) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1", shards)
+    folder = checkpoint_folder(tmp_path / "checkpoint-1", shards)
     last = max(folder.glob("*.safetensors"))
     content = last.read_bytes()
     for end in range(len(content)):
@@ -66,8 +66,8 @@ def test_weights_are_refused_until_their_last_byte(
     assert why_incomplete(folder) == ""
 
 
-def test_bytes_after_the_end_are_another_file(make_checkpoint: Any, tmp_path: Path) -> None:
-    folder = make_checkpoint(tmp_path / "checkpoint-1")
+def test_bytes_after_the_end_are_another_file(checkpoint_folder: Any, tmp_path: Path) -> None:
+    folder = checkpoint_folder(tmp_path / "checkpoint-1")
     weights = folder / "model.safetensors"
     size = weights.stat().st_size
     weights.write_bytes(weights.read_bytes() + b"x")
