@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 pytest.importorskip("peft")
@@ -51,16 +52,14 @@ def make(folder: Path, std: float) -> Path:
 
 def texts(folder: Path) -> dict[str, list[Any]]:
     """What each checkpoint answered, in the order of the samples."""
+    run = RunFolder(folder / "results/it")
     return {
-        file.parent.name: [
-            row["response"] for row in sorted(_rows(file), key=lambda row: str(row["id"]))
+        each.name: [
+            row["response"]
+            for row in sorted(run.samples(each.name), key=lambda row: str(row["id"]))
         ]
-        for file in (folder / "results/it").glob("samples/*/problems.jsonl")
+        for each in (run.path / "samples").iterdir()
     }
-
-
-def _rows(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_base_and_its_adapters_are_measured_side_by_side(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
+from run_folder import RunFolder, scores_in
 
 REPOSITORY = Path(__file__).parents[2]
 NUMBERS = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/numbers.py")))
@@ -132,9 +133,7 @@ def compared(workspace: Any) -> tuple[str, dict[str, Any]]:
 
 def scores_of(run: Path, checkpoint: str) -> dict[str, dict[str, Any]]:
     """The scores of the summary by metric, with their standard errors and n."""
-    summary = json.loads((run / "summary.json").read_text())
-    (found,) = [each for each in summary["checkpoints"] if each["name"] == checkpoint]
-    return {s["metric"]: s for bench in found["benchmarks"] for s in bench["scores"]}
+    return scores_in(RunFolder(run).checkpoints[checkpoint])
 
 
 @pytest.fixture(scope="module")
@@ -149,11 +148,9 @@ def run_alone(workspace: Any) -> Path:
         "--dtype=fp32 --device=cpu --run-id=alone",
         **cache_of(workspace),
     ).expect(0)
-    (found,) = json.loads((workspace.path / "results/alone/summary.json").read_text())[
-        "checkpoints"
-    ]
-    assert found["asked"] == 0
-    return Path(workspace.path / "results/alone")
+    alone = RunFolder(workspace.path / "results/alone")
+    assert alone.checkpoint["asked"] == 0
+    return alone.path
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +166,9 @@ def both(workspace: Any) -> Path:
 
 
 def test_a_fifth_of_every_task_is_asked_of_both(both: Path) -> None:
-    summary = json.loads((both / "summary.json").read_text())
-    assert [each["name"] for each in summary["checkpoints"]] == ["base", "lora"]
-    for checkpoint in summary["checkpoints"]:
+    checkpoints = RunFolder(both).checkpoints
+    assert list(checkpoints) == ["base", "lora"]
+    for checkpoint in checkpoints.values():
         scored = {b["benchmark"]: b["coverage"]["scored"] for b in checkpoint["benchmarks"]}
         assert scored == {**dict.fromkeys(TASKS, OWN.asked), "minerva_math": 7 * OWN.asked}
         assert checkpoint["asked"] == len(TASKS) * OWN.asked
@@ -200,7 +197,7 @@ def test_each_difference_has_the_standard_error_of_the_pairs(workspace: Any, bot
 def values(run: Path, checkpoint: str, task: str) -> dict[str, dict[str, float]]:
     return {
         row["id"]: row["values"]
-        for row in rows(run / f"samples/{checkpoint}/")
+        for row in RunFolder(run).samples(checkpoint)
         if row["protocol"].startswith(f"{task}/")
     }
 

@@ -10,6 +10,7 @@ from math import exp, log
 from pathlib import Path
 
 import pytest
+from run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -27,9 +28,7 @@ def ask(folder: Path, *options: str, only: str = "benchmarks") -> subprocess.Com
 def test_pass_at_1_and_5_are_neither_none_nor_all(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8")
     assert done.returncode == 0, done.stdout
-    (checkpoint,) = json.loads((tmp_path / "results/it/summary.json").read_text())["checkpoints"]
-    (problems,) = checkpoint["benchmarks"]
-    values = {score["metric"]: score["value"] for score in problems["scores"]}
+    values = RunFolder(tmp_path / "results/it").values
     assert 0.1 < values["pass@1"] < 0.9
     assert values["pass@1"] <= values["pass@5"] < 0.9
     assert set(values) == {"pass@1", "pass@5"}, "ten answers are needed for pass@10"
@@ -40,10 +39,9 @@ def test_pass_at_1_and_5_are_neither_none_nor_all(tmp_path: Path) -> None:
 def test_two_kinds_of_checkpoint_are_asked_what_each_can_answer(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "--checkpoint=demo-mlm", "--limit=3")
     assert done.returncode == 0, done.stdout
-    summary = json.loads((tmp_path / "results/it/summary.json").read_text())
     asked = {
-        checkpoint["name"]: {bench["benchmark"] for bench in checkpoint["benchmarks"]}
-        for checkpoint in summary["checkpoints"]
+        name: {bench["benchmark"] for bench in checkpoint["benchmarks"]}
+        for name, checkpoint in RunFolder(tmp_path / "results/it").checkpoints.items()
     }
     assert asked == {"demo-code": {"problems"}, "demo-mlm": {"real", "lambada"}}
 
@@ -61,22 +59,17 @@ def test_a_wrong_option_is_told_and_not_the_benchmarks_that_do_not_apply(tmp_pat
     assert "no benchmark asks" not in told
 
 
-def lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 @pytest.mark.slow
 def test_a_causal_checkpoint_is_asked_for_the_last_word_of_whole_passages(tmp_path: Path) -> None:
     rows = [{"text": f"def f(x):\n    return x + {i}\n\nand the last word is {i}"} for i in "123"]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = ask(tmp_path, "--checkpoint=demo-code", "-k", "lambada", "--lambada-data=rows.jsonl")
     assert done.returncode == 0, done.stdout
-    (checkpoint,) = json.loads((tmp_path / "results/it/summary.json").read_text())["checkpoints"]
-    (result,) = checkpoint["benchmarks"]
+    run = RunFolder(tmp_path / "results/it")
+    result = run.benchmark
     assert (result["protocol"], result["primary"]) == ("lambada/greedy", True)
     first, perplexity, bits = result["scores"]
-    answers = lines(tmp_path / "results/it/samples/demo-code/lambada.jsonl")
-    values: list[dict[str, float]] = [answer["values"] for answer in answers]  # type: ignore[misc]
+    values = [answer["values"] for answer in run.samples()]
     assert first["value"] == pytest.approx(sum(v["lambada@1"] for v in values) / 3)
     mean = sum(v["log_likelihood"] for v in values) / 3
     assert log(perplexity["value"]) == pytest.approx(-mean)
@@ -116,8 +109,7 @@ def test_contests_tell_what_was_tested_and_what_was_left_out(tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout
     assert "codecontests: --limit drew 2 of 4 problems by the seed; left out: " in done.stdout
     assert "codecontests: 2 tests a problem, of 3 that it has" in done.stdout
-    summary = json.loads((tmp_path / "results/it/summary.json").read_text())
-    (checkpoint,) = summary["checkpoints"]
+    checkpoint = RunFolder(tmp_path / "results/it").checkpoint
     assert checkpoint["settings"]["exec_timeout_s"] == 2.5
     assert checkpoint["settings"]["exec_memory_mb"] == 1024
     assert checkpoint["settings"]["exec_libraries"] == "numpy"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = ("docs/configuration.md", "docs/lm-eval.md")
@@ -52,10 +53,10 @@ def clone(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
 
 def planned(workspace: Any, run_id: str) -> dict[str, int]:
     """Samples of each benchmark that a run asked."""
-    content = json.loads((workspace.path / "results" / run_id / "summary.json").read_text())
+    run = RunFolder(workspace.path / "results" / run_id)
     return {
         bench["benchmark"]: bench["coverage"]["planned"]
-        for checkpoint in content["checkpoints"]
+        for checkpoint in run.summary["checkpoints"]
         for bench in checkpoint["benchmarks"]
     }
 

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
 BASELINE = "benchmarks/baselines/demo-mlm.json"
 METRICS = ("lambada@1", "real@1", "real@5")
-
-
-def summary_of(workspace: Any, run_id: str) -> dict[str, Any]:
-    return json.loads((workspace.path / "results" / run_id / "summary.json").read_text())
 
 
 def gated_words(summary: dict[str, Any]) -> dict[str, str]:
@@ -61,7 +58,7 @@ def newest(shared_workspace: Any) -> tuple[str, dict[str, Any]]:
     """What the last demo checkpoint's run prints, and its summary."""
     command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={BASELINE} --run-id=newest"
     output = shared_workspace.run(command).expect(0)
-    return output, summary_of(shared_workspace, "newest")
+    return output, RunFolder(shared_workspace.path / "results/newest").summary
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +66,7 @@ def first(shared_workspace: Any, earliest: str) -> tuple[str, dict[str, Any]]:
     """The same of the earliest demo checkpoint, which fails."""
     command = f"pytest benchmarks --checkpoint={earliest} --baseline={BASELINE} --run-id=first"
     output = shared_workspace.run(command).expect(1)
-    return output, summary_of(shared_workspace, "first")
+    return output, RunFolder(shared_workspace.path / "results/first").summary
 
 
 def test_the_demo_is_identical_to_its_baseline(newest: tuple[str, dict[str, Any]]) -> None:
@@ -114,7 +111,7 @@ def test_the_size_of_a_batch_does_not_change_them(
         "pytest benchmarks/test_lambada.py benchmarks/test_real_k.py --checkpoint=demo-mlm "
         "--protocol=real=whole-word --batch-size=7 --no-resume --run-id=sevens"
     ).expect(0)
-    found = bits_per_byte(summary_of(shared_workspace, "sevens"))
+    found = bits_per_byte(RunFolder(shared_workspace.path / "results/sevens").summary)
     assert found == bits_per_byte(newest[1])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
 WORKFLOW = ".github/workflows/ckptbench.yml"
@@ -37,11 +38,8 @@ def command_of(page: str, part: str) -> str:
     return found
 
 
-def scores(folder: Path) -> dict[str, float]:
-    (summary,) = folder.glob("results/*/summary.json")
-    (checkpoint,) = json.loads(summary.read_text(encoding="utf-8"))["checkpoints"]
-    (benchmark,) = checkpoint["benchmarks"]
-    return {score["metric"]: score["value"] for score in benchmark["scores"]}
+def scores(folder: Path) -> dict[str, float | None]:
+    return RunFolder.latest(folder).values
 
 
 # docs/writing-a-benchmark.md
@@ -222,11 +220,9 @@ def test_a_model_object_is_asked_like_its_checkpoint(workspace: Any) -> None:
 
 
 def scores_by_protocol(folder: Path) -> dict[tuple[str, str], float]:
-    (summary,) = folder.glob("results/*/summary.json")
-    (checkpoint,) = json.loads(summary.read_text(encoding="utf-8"))["checkpoints"]
     return {
-        (benchmark["protocol"], score["metric"]): score["value"]
-        for benchmark in checkpoint["benchmarks"]
+        (protocol, score["metric"]): score["value"]
+        for protocol, benchmark in RunFolder.latest(folder).benchmarks.items()
         for score in benchmark["scores"]
     }
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "benchmarks/demo/demo-code"
@@ -39,23 +40,13 @@ def ask(folder: Path, *options: str, **variables: str) -> subprocess.CompletedPr
     )
 
 
-def outcomes(folder: Path, run: str = "it") -> dict[str, tuple[str, Any]]:
-    """`(status, values)` of each item."""
-    found = {}
-    for file in (folder / "results" / run).glob("samples/*/*.jsonl"):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            found[f"{row['id']}/{row.get('trial', 0)}"] = row["status"], row["values"]
-    return found
-
-
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
     """What the local engine's answers come to."""
     folder = tmp_path_factory.mktemp("here")
     done = ask(folder, "--checkpoint=demo-code", "--run-id=it")
     assert done.returncode == 0, done.stdout
-    found = outcomes(folder)
+    found = RunFolder(folder / "results/it").outcomes
     assert len(found) == ASKED
     assert {status for status, _ in found.values()} == {"passed", "missed"}
     return found
@@ -70,7 +61,7 @@ def test_scores_are_those_of_the_local_engine_through_all_trouble_that_passes(
     server = serve(fault=lambda number: TROUBLE.get(number, ""))
     done = ask(tmp_path, f"--checkpoint={server.url}", "--run-id=it", "--concurrency=3")
     assert done.returncode == 0, done.stdout
-    assert outcomes(tmp_path) == here
+    assert RunFolder(tmp_path / "results/it").outcomes == here
     assert server.asked == ASKED + len(TROUBLE)
     assert "an address proves no identity" in done.stdout
 
@@ -82,7 +73,7 @@ def test_a_server_that_dies_halfway_leaves_the_run_incomplete(
     options = ("--run-id=it", "--concurrency=1", "--retries=0")
     done = ask(tmp_path, f"--checkpoint={server.url}", *options)
     assert done.returncode == 1, done.stdout
-    found = outcomes(tmp_path)
+    found = RunFolder(tmp_path / "results/it").outcomes
     answered = {item for item, (status, _) in found.items() if status != "error"}
     assert len(answered) == 4
     assert {item: found[item] for item in answered} == {item: here[item] for item in answered}
@@ -96,7 +87,7 @@ def test_half_an_answer_is_never_a_lower_score(tmp_path: Path, serve: Any) -> No
     draws = ("--num-samples=4", "--temperature=0.8")
     done = ask(tmp_path, f"--checkpoint={server.url}", "--run-id=it", *draws)
     assert done.returncode == 1, done.stdout
-    statuses = [status for status, _ in outcomes(tmp_path).values()]
+    statuses = [status for status, _ in RunFolder(tmp_path / "results/it").outcomes.values()]
     assert len(statuses) == 4 * ASKED
     assert statuses.count("error") == 4
 
@@ -140,7 +131,7 @@ def test_two_workers_ask_one_server(tmp_path: Path, serve: Any, here: Any) -> No
     options = ("--run-id=it", "-n2", "--header", f"X-Team: {HEADER}")
     done = ask(tmp_path, f"--checkpoint={serve().url}", *options)
     assert done.returncode == 0, done.stdout
-    assert outcomes(tmp_path) == here
+    assert RunFolder(tmp_path / "results/it").outcomes == here
 
 
 # Real servers
@@ -196,7 +187,7 @@ def test_transformers_serve_gives_the_local_scores(
 ) -> None:
     done = ask(tmp_path, f"--checkpoint={transformers_serve}", "--run-id=it")
     assert done.returncode == 0, done.stdout
-    assert outcomes(tmp_path) == here
+    assert RunFolder(tmp_path / "results/it").outcomes == here
     assert "ignores temperature, reports no log probabilities of prompts" in done.stdout
 
 
@@ -208,7 +199,9 @@ def test_transformers_serve_is_not_asked_for_what_it_ignores(
     done = ask(tmp_path, f"--checkpoint={transformers_serve}", *draws)
     assert done.returncode == 1, done.stdout
     assert "the server ignores temperature" in done.stdout
-    assert {status for status, _ in outcomes(tmp_path).values()} == {"error"}
+    assert {status for status, _ in RunFolder(tmp_path / "results/it").outcomes.values()} == {
+        "error"
+    }
 
 
 CHOICES = '''
@@ -309,14 +302,14 @@ def test_vllm_gives_the_local_programs(tmp_path: Path) -> None:
     for run, spec in (("a", checkpoint), ("b", address)):
         done = ask(tmp_path, f"--checkpoint={spec}", f"--run-id={run}", *options)
         assert done.returncode == 0, done.stdout
-    assert outcomes(tmp_path, "a") == outcomes(tmp_path, "b")
+    assert RunFolder(tmp_path / "results/a").outcomes == RunFolder(tmp_path / "results/b").outcomes
 
 
 def test_llama_server_writes_programs_and_tells_no_likelihoods(tmp_path: Path) -> None:
     address = given("CKPTBENCH_LLAMA")
     done = ask(tmp_path, f"--checkpoint={address}", "--run-id=a", "--max-tokens=64")
     assert done.returncode == 0, done.stdout
-    assert len(outcomes(tmp_path, "a")) == ASKED
+    assert len(RunFolder(tmp_path / "results/a").outcomes) == ASKED
     refused = ask_likelihoods(tmp_path, f"--checkpoint={address}", "--run-id=b")
     assert refused.returncode == 1, refused.stdout
     assert "ignores echo" in refused.stdout

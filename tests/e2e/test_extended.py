@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
@@ -45,12 +46,6 @@ def command_on(boolq: Path, models: Path) -> str:
     return f"pytest benchmarks -k real {options}"
 
 
-def outcomes(folder: Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
-    (file,) = folder.glob("samples/*/real.jsonl")
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return {(row["protocol"], row["id"]): (row["status"], row["values"]) for row in rows}
-
-
 def test_all_three_protocols_say_their_coverage(alone: tuple[str, Path]) -> None:
     output, _ = alone
     for protocol in PROTOCOLS:
@@ -67,6 +62,6 @@ def test_two_workers_give_the_outcomes_of_one_process(
     alone: tuple[str, Path], shared_workspace: Any, boolq: Path, models: Path
 ) -> None:
     shared_workspace.run(f"{command_on(boolq, models)} --run-id=boolq-two -n 2").expect(0)
-    one = outcomes(alone[1])
+    one = RunFolder(alone[1]).outcomes
     assert len(one) == 3 * 32
-    assert outcomes(shared_workspace.path / "results/boolq-two") == one
+    assert RunFolder(shared_workspace.path / "results/boolq-two").outcomes == one

@@ -6,12 +6,12 @@ tiny subset. CKPTBENCH_SWEEP_LIMIT=0 asks every sample instead of the first so m
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import RunConclusions
@@ -51,15 +51,15 @@ def run(swept: tuple[str, Path]) -> RunConclusions:
 
 
 def test_they_come_in_the_order_of_their_training(swept: tuple[str, Path]) -> None:
-    checkpoints = json.loads((swept[1] / "summary.json").read_text())["checkpoints"]
-    assert [each["name"] for each in checkpoints] == [
+    checkpoints = RunFolder(swept[1]).checkpoints
+    assert list(checkpoints) == [
         EARLY,
         "checkpoint-5000",
         BEST,
         OVERTRAINED,
     ]
-    assert {each["run"] for each in checkpoints} == {"ko-small"}
-    assert all(each["epoch"] is not None for each in checkpoints)
+    assert {each["run"] for each in checkpoints.values()} == {"ko-small"}
+    assert all(each["epoch"] is not None for each in checkpoints.values())
 
 
 def test_the_best_is_the_one_before_the_training_went_too_far(run: RunConclusions) -> None:

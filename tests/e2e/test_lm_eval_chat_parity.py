@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
 HELPERS = REPOSITORY / "tests/lm_eval_tasks"
@@ -78,8 +79,7 @@ def hashes(run: Path) -> dict[str, str]:
 
 
 def identity(run: Path, task: str) -> Mapping[str, Any]:
-    (checkpoint,) = json.loads((run / "summary.json").read_text())["checkpoints"]
-    (found,) = (b["settings"] for b in checkpoint["benchmarks"] if b["benchmark"] == task)
+    (found,) = (b["settings"] for b in RunFolder(run).benchmarks.values() if b["benchmark"] == task)
     return dict(found)
 
 
@@ -243,8 +243,7 @@ def test_drawn_answers_are_of_the_given_temperature(ours: Any) -> None:
 @pytest.mark.slow
 def test_another_attention_is_shown_and_changes_little(ours: Any) -> None:
     run, _ = ours("turns", "--model-args=attn_implementation=eager")
-    (checkpoint,) = json.loads((run / "summary.json").read_text())["checkpoints"]
-    assert checkpoint["settings"]["attn_implementation"] == "eager"
+    assert RunFolder(run).checkpoint["settings"]["attn_implementation"] == "eager"
     plain, _ = ours("turns")
     for metric, (value, _) in NUMBERS.scored(plain).items():
         if "perplexity" not in metric:

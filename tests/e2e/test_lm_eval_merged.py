@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
 SMALL = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/small_tasks.py")))
@@ -71,12 +72,6 @@ def lm_evals(folder: Path, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def scores(folder: Path) -> dict[str, float]:
-    summary = json.loads((folder / "summary.json").read_text())
-    benchmarks = [b for c in summary["checkpoints"] for b in c["benchmarks"]]
-    return {score["metric"]: score["value"] for bench in benchmarks for score in bench["scores"]}
-
-
 def test_a_session_leaves_what_the_others_are_compared_with(session: Path) -> None:
     found = lm_evals(session)
     assert set(found["tiny_choices"]["groups"]) == {"tiny_choices"}
@@ -86,7 +81,7 @@ def test_a_session_leaves_what_the_others_are_compared_with(session: Path) -> No
 
 def test_a_watched_run_has_lm_evals_files(session: Path, watched: Path) -> None:
     assert lm_evals(watched) == lm_evals(session)
-    assert scores(watched) == scores(session)
+    assert RunFolder(watched).values == RunFolder(session).values
 
 
 def test_a_merge_of_two_checkpoints_has_lm_evals_files_of_both(
@@ -108,14 +103,15 @@ def test_a_checkpoint_in_pieces_gets_lm_evals_numbers_without_being_asked_again(
     # In a folder of its own, where no other run has answers that it could take.
     pieces = tasks_workspace.path / "merged/pieces"
     output = tasks_workspace.run(f"ckptbench merge {first} {rest} -o merged/pieces").expect(0)
-    whole = {metric for metric in scores(session) if re.match("tiny_(signs|numbers)", metric)}
+    expected, found = RunFolder(session).values, RunFolder(pieces).values
+    whole = {metric for metric in expected if re.match("tiny_(signs|numbers)", metric)}
     # Bits per byte are a mean over the documents that there are; lm-eval's perplexities are not.
-    assert scores(pieces).keys() - whole == {"tiny_text gold_bits_per_byte,none"}
-    assert {m: scores(pieces)[m] for m in whole} == {m: scores(session)[m] for m in whole}
+    assert found.keys() - whole == {"tiny_text gold_bits_per_byte,none"}
+    assert {m: found[m] for m in whole} == {m: expected[m] for m in whole}
     assert not (pieces / "tiny_choices_results.json").exists()
     (command,) = re.findall("until `(pytest [^`]+)` makes them", output)
     output = tasks_workspace.run(command).expect(0)
     assert " 0 answers computed" in output
     assert lm_evals(pieces) == lm_evals(session)
-    assert scores(pieces) == scores(session)
+    assert RunFolder(pieces).values == RunFolder(session).values
     assert "left out" not in (pieces / "summary.json").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import runpy
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
 DEMO = REPOSITORY / "benchmarks/demo/demo-code"
@@ -155,12 +155,7 @@ def test_trouble_that_stays_is_an_error_and_never_a_lower_score(
 
 def documents(run: Path) -> dict[str, tuple[str, Any]]:
     """`(status, values)` of each document of a run."""
-    found = {}
-    for file in run.glob("samples/*/*.jsonl"):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            found[row["id"]] = row["status"], row["values"]
-    return found
+    return {row["id"]: (row["status"], row["values"]) for row in RunFolder(run).samples()}
 
 
 def test_without_a_copy_of_the_tokenizer_whole_texts_are_named_and_the_rest_is_the_same(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 from ckptbench.tracking.mlflow import Tracked, track
 
@@ -116,11 +117,6 @@ def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def summary_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return found
-
-
 @pytest.fixture(scope="module")
 def tracked(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a session of two checkpoints prints that sends its run, and its folder."""
@@ -162,7 +158,7 @@ def test_a_metric_of_the_parent_is_the_learning_curve(
     (parent,) = server.parents("tracked")
     expected = [
         (checkpoint["step"], score["value"])
-        for checkpoint in summary_of(tracked[1])["checkpoints"]
+        for checkpoint in RunFolder(tracked[1]).summary["checkpoints"]
         for score in checkpoint["benchmarks"][0]["scores"]
         if score["metric"] == "real@1"
     ]
@@ -198,7 +194,7 @@ def send(server: Server, tmp_path: Path, tracked: tuple[str, Path]) -> Any:
     def send(run_id: str, change: Any = lambda summary: None, uri: str = "") -> Tracked:
         folder = tmp_path / run_id
         folder.mkdir(exist_ok=True)
-        summary = {**summary_of(tracked[1]), "run_id": run_id}
+        summary = {**RunFolder(tracked[1]).summary, "run_id": run_id}
         change(summary)
         (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
         return track(folder, uri or server.uri)
@@ -288,7 +284,7 @@ def test_a_server_that_is_down_changes_nothing_but_a_sentence(
     assert f"MLflow: not tracked, http://127.0.0.1:{port}: the run was not sent: " in done.stdout
     assert "`ckptbench mlflow results/untracked --uri URI` sends it later" in done.stdout
     run = folder / "results/untracked"
-    assert summary_of(run)["exit_status"] == 0
+    assert RunFolder(run).summary["exit_status"] == 0
     written = [path for path in run.rglob("*") if path.is_file()]
     assert not [path for path in written if b"geheim" in path.read_bytes()]
     assert "geheim" not in done.stdout + done.stderr

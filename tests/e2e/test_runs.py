@@ -13,16 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-def outcomes(folder: Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
-    """`(status, values)` of each sample under each protocol, as a run's sample files tell them."""
-    found = {}
-    for file in folder.glob("samples/*/*.jsonl"):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            found[row["protocol"], row["id"]] = row["status"], row["values"]
-    return found
+from run_folder import RunFolder
 
 
 def asked_and_reused(output: str) -> tuple[int, int]:
@@ -50,7 +41,7 @@ def test_a_killed_run_goes_on_where_it_was_and_a_further_one_asks_nothing(worksp
     survived = stored(store)
     assert survived
     asked, reused = asked_and_reused(workspace.run(f"pytest {command}").expect(0))
-    planned = len(outcomes(store.parent))
+    planned = len(RunFolder(store.parent).outcomes)
     assert reused >= survived
     assert asked + reused == planned
     another = command.replace("nightly", "another")
@@ -76,9 +67,9 @@ def test_two_workers_give_the_outcomes_of_one_process(workspace: Any) -> None:
     command = "pytest benchmarks --checkpoint=demo-mlm --limit=60 --no-resume"
     workspace.run(f"{command} --run-id=one").expect(0)
     workspace.run(f"{command} --run-id=two -n 2").expect(0)
-    alone = outcomes(workspace.path / "results/one")
+    alone = RunFolder(workspace.path / "results/one").outcomes
     assert len(alone) == 5 * 60
-    assert outcomes(workspace.path / "results/two") == alone
+    assert RunFolder(workspace.path / "results/two").outcomes == alone
 
 
 @pytest.mark.slow
@@ -134,6 +125,9 @@ def test_a_checkpoint_without_a_tokenizer_takes_the_one_above_or_the_one_given(
         file.rename(run / file.name)
     above = workspace.run(f"{command} --run-id=above").expect(0)
     assert "that of the folder above is used" in " ".join(above.split())
-    assert outcomes(workspace.path / "results/above") == outcomes(workspace.path / "results/given")
+    assert (
+        RunFolder(workspace.path / "results/above").outcomes
+        == RunFolder(workspace.path / "results/given").outcomes
+    )
     # The same files are the same checkpoint: what was answered once is not asked again.
     assert asked_and_reused(above)[0] == 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
@@ -74,8 +74,7 @@ def again(folder: Any, first: tuple[str, Path]) -> tuple[str, Path]:
 
 
 def checkpoints(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / "summary.json").read_text())["checkpoints"]
-    return found
+    return list(RunFolder(folder).checkpoints.values())
 
 
 def curve(folder: Path, metric: str) -> list[float]:

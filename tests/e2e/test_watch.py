@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.watch.watcher import Watcher, WatchSettings
@@ -145,8 +146,7 @@ class Project:
         ]
 
     def summary(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.run / "summary.json").read_text())
-        return found
+        return RunFolder(self.run).summary
 
     def curve(self) -> dict[str, float]:
         """Each checkpoint's score, in the run's order."""

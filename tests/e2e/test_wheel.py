@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
@@ -80,11 +80,9 @@ def test_the_suite_runs_from_the_wheel(python: Path, tmp_path: Path) -> None:
     assert found == version("ckptbench")
     suite = ("--pyargs", "ckptbench.benchmarks", "--checkpoint=demo-mlm", "--run-id=wheel")
     run(python, "-m", "pytest", *suite, "--report=html,md", cwd=tmp_path)
-    summary = json.loads((tmp_path / "results/wheel/summary.json").read_text(encoding="utf-8"))
-    (checkpoint,) = summary["checkpoints"]
-    scored = {score["metric"] for b in checkpoint["benchmarks"] for score in b["scores"]}
-    assert {"real@1", "real@5", "lambada@1"} <= scored
-    assert summary["complete"]
+    wheel = RunFolder(tmp_path / "results/wheel")
+    assert {"real@1", "real@5", "lambada@1"} <= wheel.scores.keys()
+    assert wheel.summary["complete"]
     page = (tmp_path / "results/wheel/report.html").read_text(encoding="utf-8")
     assert "<style>" in page
     assert "real@1" in page

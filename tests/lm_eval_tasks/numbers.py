@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from run_folder import RunFolder
+
 
 def model(folder: Path, batch_size: int) -> Any:
     """lm-eval's face of a Hugging Face folder, in fp32 on the CPU."""
@@ -46,12 +48,8 @@ def stated(run: Path) -> dict[str, dict[str, Any]]:
 
 def scored(run: Path) -> dict[str, tuple[float, float | None]]:
     """Each score of a run's summary and its standard error."""
-    (checkpoint,) = json.loads((run / "summary.json").read_text())["checkpoints"]
-    return {
-        score["metric"]: (score["value"], score["standard_error"])
-        for benchmark in checkpoint["benchmarks"]
-        for score in benchmark["scores"]
-    }
+    scores = RunFolder(run).scores
+    return {metric: (score["value"], score["standard_error"]) for metric, score in scores.items()}
 
 
 def assert_same_numbers(run: Path, expected: Mapping[str, Any]) -> int:

@@ -21,6 +21,7 @@ import pydantic.fields
 import pydantic.main  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401
+from run_folder import RunFolder
 
 import ckptbench.config.eval_config_file  # noqa: F401
 
@@ -218,20 +219,19 @@ class Project:
         )
 
     @property
+    def latest(self) -> RunFolder:
+        """The latest run."""
+        return RunFolder.latest(self.path)
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The latest run's summary."""
-        summaries = (self.path / "results").glob("*/summary.json")
-        latest = max(summaries, key=lambda path: path.stat().st_mtime_ns)
-        content: dict[str, Any] = json.loads(latest.read_text(encoding="utf-8"))
-        return content
+        return self.latest.summary
 
     @property
     def result(self) -> dict[str, Any]:
         """The latest run's only benchmark."""
-        (checkpoint,) = self.summary["checkpoints"]
-        (benchmark,) = checkpoint["benchmarks"]
-        found: dict[str, Any] = benchmark
-        return found
+        return self.latest.benchmark
 
     @property
     def coverage(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import log
 from typing import Any
 
@@ -27,15 +26,11 @@ def with_answer(project: Any, logprob: str) -> None:
     )
 
 
-def scores_of(project: Any) -> dict[str, dict[str, Any]]:
-    return {score["metric"]: score for score in project.result["scores"]}
-
-
 def test_they_are_a_metric_of_their_own_beside_the_shares(project: Any) -> None:
     with_answer(project, repr(-8 * log(2)))
     result = project.run()
     assert result.ret == 0
-    scores = scores_of(project)
+    scores = project.latest.scores
     assert list(scores) == ["word@1", "word@5", "word_bits_per_byte"]
     assert scores["word@1"]["value"] == 0.5
     # 8 bits for each text, of 8 bytes
@@ -50,8 +45,7 @@ def test_they_are_a_metric_of_their_own_beside_the_shares(project: Any) -> None:
 def test_each_sample_has_its_own_in_the_files(project: Any) -> None:
     with_answer(project, repr(-4 * log(2)))
     project.run()
-    (file,) = (project.path / "results").glob("*/samples/*/*.jsonl")
-    values = [json.loads(line)["values"] for line in file.read_text().splitlines()]
+    values = [row["values"] for row in project.latest.samples()]
     assert [each["bits_per_byte"] for each in values] == pytest.approx([0.5] * 4)
 
 
@@ -62,7 +56,7 @@ def test_without_a_likelihood_the_metric_has_no_value_and_says_why(
     """The share stays as it is, and nothing fails."""
     with_answer(project, logprob)
     assert project.run().ret == 0
-    scores = scores_of(project)
+    scores = project.latest.scores
     assert scores["word@1"]["value"] == 0.5
     assert scores["word_bits_per_byte"]["value"] is None
     missing = 1 if "rank" in logprob else 4
@@ -77,7 +71,7 @@ def test_a_likelihood_that_is_no_number_is_an_error_and_no_miss(project: Any) ->
     with_answer(project, "float('-inf')")
     assert project.run().ret == 1
     assert project.coverage["errors"] == 4
-    assert scores_of(project)["word@1"]["value"] is None
+    assert project.latest.scores["word@1"]["value"] is None
 
 
 def test_a_baseline_holds_them_and_the_gate_does_not_judge_them(
@@ -89,15 +83,15 @@ def test_a_baseline_holds_them_and_the_gate_does_not_judge_them(
     project.change("conftest.py", "rank, 1, -3.0", "rank, 1, -30.0")
     monkeypatch.setenv("FINGERPRINT", "less sure")
     assert project.run("--baseline=b.json").ret == 0
-    assert scores_of(project)["word_bits_per_byte"]["value"] > 5
+    assert project.latest.scores["word_bits_per_byte"]["value"] > 5
 
 
 def test_a_continued_run_has_the_same(project: Any) -> None:
     """What was stored holds the likelihood too: nothing is asked again."""
     with_answer(project, "-3.0")
     project.run("--run-id=a")
-    before = scores_of(project)
+    before = project.latest.scores
     project.forget_asked()
     project.run("--run-id=b")
     assert project.asked == []
-    assert scores_of(project) == before
+    assert project.latest.scores == before

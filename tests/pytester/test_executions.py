@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 # Stands in for the sandbox: whatever has `submit` does, and no program needs to run here.
 CONFTEST = """
@@ -88,9 +88,7 @@ def run(pytester: pytest.Pytester, *programs: str, execute: str = EXECUTE) -> An
 
 
 def lines(pytester: pytest.Pytester) -> dict[str, Any]:
-    path = pytester.path / "results/it/samples/engine/own.jsonl"
-    rows = map(json.loads, path.read_text().splitlines())
-    return {row["id"]: row for row in rows}
+    return {row["id"]: row for row in RunFolder(pytester.path / "results/it").samples()}
 
 
 def test_a_program_that_fails_is_a_miss_with_its_reason_and_seconds(
@@ -126,8 +124,7 @@ def test_a_resumed_run_judges_again_without_asking_again(pytester: pytest.Pytest
     run(pytester, "pass", "fail x")
     judged = (pytester.path / "judged.log").read_text().splitlines()
     assert sorted(judged) == ["fail x", "fail x", "pass", "pass"]
-    summary = json.loads((pytester.path / "results/it/summary.json").read_text())
-    assert summary["checkpoints"][0]["asked"] == 0
+    assert RunFolder(pytester.path / "results/it").checkpoint["asked"] == 0
 
 
 def test_a_protocol_that_makes_no_program_cannot_be_executed(pytester: pytest.Pytester) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
+from run_folder import RunFolder
 
 WRITES = """
 import pytest
@@ -47,18 +44,11 @@ def own(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def benchmark_of(folder: Path) -> dict[str, Any]:
-    (path,) = folder.glob("results/*/summary.json")
-    (checkpoint,) = json.loads(path.read_text(encoding="utf-8"))["checkpoints"]
-    (found,) = checkpoint["benchmarks"]
-    return dict(found)
-
-
 def test_a_run_of_several_trials_says_where_its_error_comes_from(own: pytest.Pytester) -> None:
     result = own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "--report=md,html")
     # p (1 - p) / 3 of each problem, over 5 squared: (0 + 3/16 + 4/16 + 3/16 + 0) / 3 / 25.
     draw = (10 / 16) / 3 / 25
-    benchmark = benchmark_of(own.path)
+    benchmark = RunFolder.latest(own.path).benchmark
     first, second = benchmark["noise"]
     assert (first["metric"], second["metric"]) == ("pass@1", "pass@2")
     error = benchmark["scores"][0]["standard_error"]
@@ -77,7 +67,7 @@ def test_a_run_of_several_trials_says_where_its_error_comes_from(own: pytest.Pyt
 
 def test_a_run_of_one_trial_says_nothing_of_it(own: pytest.Pytester) -> None:
     result = own.runpytest_inprocess("--k=own=1")
-    assert benchmark_of(own.path)["noise"] == []
+    assert RunFolder.latest(own.path).benchmark["noise"] == []
     result.stdout.no_fnmatch_line("*the draw of answers*")
 
 
@@ -145,7 +135,7 @@ def test_samples_are_asked_again_in_another_batch_size(unsteady: pytest.Pytester
         "--noise-floor=20", "--report=md,html", "-p", "no:randomly"
     )
     assert calls(unsteady) == [40, 7, 7, 6]
-    benchmark = benchmark_of(unsteady.path)
+    benchmark = RunFolder.latest(unsteady.path).benchmark
     floor = benchmark["floor"]
     assert (floor["samples"], floor["unanswered"], floor["other_batch_size"]) == (20, 0, True)
     assert 0 < floor["flipped"] < 10  # 10 of the 40 flip when they are asked again
@@ -162,7 +152,7 @@ def test_samples_are_asked_again_in_another_batch_size(unsteady: pytest.Pytester
 
 def test_all_are_asked_again_where_there_are_fewer(unsteady: pytest.Pytester) -> None:
     unsteady.runpytest_inprocess("--noise-floor=1000")
-    floor = benchmark_of(unsteady.path)["floor"]
+    floor = RunFolder.latest(unsteady.path).benchmark["floor"]
     assert (floor["samples"], floor["flipped"]) == (40, 10)
 
 
@@ -172,12 +162,10 @@ def test_second_answers_are_neither_looked_up_nor_kept(unsteady: pytest.Pytester
     unsteady.runpytest_inprocess("--noise-floor=40", "--run-id=second")
     # What the first run kept answers all; the second answers are asked for each time.
     assert calls(unsteady) == [7, 7, 7, 7, 7, 5]
-    summary = json.loads((unsteady.path / "results/second/summary.json").read_text())
-    (checkpoint,) = summary["checkpoints"]
-    assert (checkpoint["asked"], checkpoint["reused"]) == (0, 40)
-    (benchmark,) = checkpoint["benchmarks"]
-    assert benchmark["scores"][0]["value"] == 1.0
-    assert benchmark["floor"]["flipped"] == 10
+    second = RunFolder(unsteady.path / "results/second")
+    assert (second.checkpoint["asked"], second.checkpoint["reused"]) == (0, 40)
+    assert second.benchmark["scores"][0]["value"] == 1.0
+    assert second.benchmark["floor"]["flipped"] == 10
 
 
 def test_the_floor_is_measured_by_the_workers_together(unsteady: pytest.Pytester) -> None:
@@ -186,7 +174,7 @@ def test_the_floor_is_measured_by_the_workers_together(unsteady: pytest.Pytester
         loaded = [part for name in ("ckptbench", "xdist") for part in ("-p", name)]
         result = unsteady.runpytest_subprocess(*loaded, "-n2", "--noise-floor=1000", timeout=60)
     assert result.ret == 0
-    floor = benchmark_of(unsteady.path)["floor"]
+    floor = RunFolder.latest(unsteady.path).benchmark["floor"]
     assert floor["samples"] == 40
 
 
@@ -195,17 +183,17 @@ def test_a_session_that_is_stopped_asks_nothing_again(unsteady: pytest.Pytester)
     path.write_text(path.read_text() + "\n    assert response.rank == 2\n")
     unsteady.runpytest_inprocess("--noise-floor=40", "-x")
     assert calls(unsteady) == [40]
-    assert benchmark_of(unsteady.path)["floor"] is None
+    assert RunFolder.latest(unsteady.path).benchmark["floor"] is None
 
 
 def test_pytests_own_way_of_running_items_measures_it_too(unsteady: pytest.Pytester) -> None:
     unsteady.runpytest_inprocess("--noise-floor=40", "--setup-show")
-    assert benchmark_of(unsteady.path)["floor"]["flipped"] == 10
+    assert RunFolder.latest(unsteady.path).benchmark["floor"]["flipped"] == 10
 
 
 def test_batches_of_one_request_differ_in_the_seed_only(unsteady: pytest.Pytester) -> None:
     result = unsteady.runpytest_inprocess("--noise-floor=4", "--batch-size=1")
-    assert benchmark_of(unsteady.path)["floor"]["other_batch_size"] is False
+    assert RunFolder.latest(unsteady.path).benchmark["floor"]["other_batch_size"] is False
     result.stdout.fnmatch_lines(["*when run again with another seed"])
 
 
@@ -239,7 +227,7 @@ def test_the_answers_of_other_trials_come_of_another_seed(own: pytest.Pytester) 
     path.write_text(path.read_text().replace("seed=how.trial", "seed=how.trial + how.seed"))
     own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "--noise-floor=5")
     # The first trial of problems 1 to 4 passes; no seed of the second answer is that small.
-    floor = benchmark_of(own.path)["floor"]
+    floor = RunFolder.latest(own.path).benchmark["floor"]
     assert (floor["samples"], floor["flipped"]) == (5, 4)
 
 
@@ -278,7 +266,7 @@ def sandbox():
     head, _, _ = text.partition("    # Problem i")
     own.makepyfile(test_own=head + "    assert execution.passed\n")
     own.runpytest_inprocess("--k=own=1", "--noise-floor=5")
-    floor = benchmark_of(own.path)["floor"]
+    floor = RunFolder.latest(own.path).benchmark["floor"]
     assert (floor["samples"], floor["flipped"], floor["unanswered"]) == (5, 4, 0)
 
 
@@ -286,9 +274,8 @@ def test_several_checkpoints_have_a_floor_each(unsteady: pytest.Pytester) -> Non
     result = unsteady.runpytest_inprocess(
         "--checkpoint=one", "--checkpoint=two", "--noise-floor=40", "-v"
     )
-    (path,) = unsteady.path.glob("results/*/summary.json")
-    held = json.loads(path.read_text())["checkpoints"]
-    assert [c["benchmarks"][0]["floor"]["flipped"] for c in held] == [10, 10]
+    checkpoints = RunFolder.latest(unsteady.path).checkpoints.values()
+    assert [c["benchmarks"][0]["floor"]["flipped"] for c in checkpoints] == [10, 10]
     result.stdout.fnmatch_lines(
         [
             "noise floor of word/plain: 20 of 80 samples of 2 checkpoints flipped when run again*",

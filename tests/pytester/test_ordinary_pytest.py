@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -478,4 +477,4 @@ def test_summary_and_run_folder_are_named(standard: Any) -> None:
     result.stdout.fnmatch_lines(["*= ckptbench =*", "results: results/first"])
     folder = standard.path / "results" / "first"
     assert {path.name for path in folder.iterdir()} >= {"summary.json", "store.sqlite", "samples"}
-    assert json.loads((folder / "summary.json").read_text())["run_id"] == "first"
+    assert standard.summary["run_id"] == "first"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import json
-from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 CONFTEST = """
 import pytest
@@ -48,18 +47,12 @@ def own(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def scores(own: pytest.Pytester) -> dict[str, Any]:
-    (path,) = own.path.glob("results/*/summary.json")
-    (checkpoint,) = json.loads(path.read_text())["checkpoints"]
-    return {score["metric"]: score for score in checkpoint["benchmarks"][0]["scores"]}
-
-
 def test_each_trial_is_an_item_and_pass_at_k_is_the_mean_over_problems(
     own: pytest.Pytester,
 ) -> None:
     result = own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "-v")
     result.stdout.fnmatch_lines(["*test_own[[]Own/3-t03[]]*"])
-    found = scores(own)
+    found = RunFolder.latest(own.path).scores
     assert found["pass@1"]["value"] == pytest.approx((0 + 1 / 4 + 2 / 4 + 3 / 4) / 4)
     assert found["pass@2"]["value"] == pytest.approx((0 + 1 / 2 + 5 / 6 + 1) / 4)
     assert found["pass@1"]["n"] == found["pass@1"]["clusters"] == 4
@@ -69,7 +62,7 @@ def test_a_k_of_more_than_the_trials_is_no_metric_of_the_run_and_it_is_said(
     own: pytest.Pytester,
 ) -> None:
     result = own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "-q")
-    assert set(scores(own)) == {"pass@1", "pass@2"}
+    assert set(RunFolder.latest(own.path).scores) == {"pass@1", "pass@2"}
     result.stdout.fnmatch_lines(
         ["note: own/plain: pass@5 need more than 4 trials a sample (--num-samples)"]
     )
@@ -79,7 +72,7 @@ def test_a_k_of_more_than_the_trials_is_no_metric_of_the_run_and_it_is_said(
 def test_one_answer_needs_no_trial_in_its_name(own: pytest.Pytester) -> None:
     result = own.runpytest_inprocess("-v", "--k=own=1")
     result.stdout.fnmatch_lines(["*test_own[[]Own/3[]]*"])
-    assert scores(own).keys() == {"pass@1"}
+    assert RunFolder.latest(own.path).scores.keys() == {"pass@1"}
 
 
 def test_several_answers_without_chance_are_refused(own: pytest.Pytester) -> None:
@@ -94,10 +87,7 @@ def test_another_temperature_is_another_question(own: pytest.Pytester) -> None:
     own.runpytest_inprocess("--temperature=0.8", "--run-id=warm", "-q")
     own.runpytest_inprocess("--temperature=0.8", "--run-id=again", "-q")
     own.runpytest_inprocess("--temperature=0.2", "--run-id=cool", "-q")
-    asked = {
-        path.parent.name: json.loads(path.read_text())["checkpoints"][0]["asked"]
-        for path in own.path.glob("results/*/summary.json")
-    }
+    asked = {path.name: RunFolder(path).checkpoint["asked"] for path in own.path.glob("results/*")}
     assert asked == {"warm": 4, "again": 0, "cool": 4}
 
 
@@ -123,7 +113,7 @@ def test_uneven_trials_are_averaged_over_problems_never_pooled(own: pytest.Pytes
     command = ["--num-samples=4", "--temperature=0.8", "-q"]
     result = own.runpytest_inprocess(*command, "-k", "not (Own/1 and (t02 or t03))")
     result.stdout.fnmatch_lines(["note: own/plain: 2 to 4 trials a sample"])
-    found = scores(own)
+    found = RunFolder.latest(own.path).scores
     # Problem 1 has two trials, of which one passed.
     assert found["pass@1"]["value"] == pytest.approx((0 + 1 / 2 + 2 / 4 + 3 / 4) / 4)
     assert found["pass@2"]["value"] == pytest.approx((0 + 1 + 5 / 6 + 1) / 4)
@@ -135,7 +125,7 @@ def test_a_k_that_some_problems_have_too_few_trials_for_does_not_exist(
 ) -> None:
     command = ["--num-samples=6", "--temperature=0.8", "-q"]
     result = own.runpytest_inprocess(*command, "-k", "not (Own/1 and (t04 or t05))")
-    found = scores(own)
+    found = RunFolder.latest(own.path).scores
     assert found["pass@5"]["value"] is None
     assert found["pass@2"]["value"] is not None
     result.stdout.fnmatch_lines(["*pass@5 does not exist for 1 of 4 samples: too few trials*"])
@@ -148,7 +138,7 @@ def test_the_metrics_of_a_run_are_those_that_its_trials_allow(
     result = own.runpytest_inprocess(
         f"--num-samples={trials}", "--temperature=0.8", "-q", "--k=own=1,5,10,20"
     )
-    found = scores(own)
+    found = RunFolder.latest(own.path).scores
     assert list(found) == [f"pass@{k}" for k in exist]
     assert all(score["value"] is not None for score in found.values())
     absent = ", ".join(f"pass@{k}" for k in (1, 5, 10, 20) if k not in exist)

@@ -80,15 +80,10 @@ def log(project: Any, name: str) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def checkpoints(project: Any) -> dict[str, dict[str, Any]]:
-    """The latest run's checkpoints by name."""
-    return {each["name"]: each for each in project.summary["checkpoints"]}
-
-
 def scores(project: Any) -> dict[str, list[float]]:
     return {
         name: [score["value"] for score in each["benchmarks"][0]["scores"]]
-        for name, each in checkpoints(project).items()
+        for name, each in project.latest.checkpoints.items()
     }
 
 
@@ -152,14 +147,16 @@ def test_one_that_cannot_be_loaded_costs_its_own_samples_and_no_memory(trained: 
     assert result.ret == 1
     assert log(trained, "alive.log") == ["0", "0", "0"]
     assert scores(trained)["checkpoint-700"] == [0.9, 0.9]
-    errors = {n: c["benchmarks"][0]["coverage"]["errors"] for n, c in checkpoints(trained).items()}
+    errors = {
+        n: c["benchmarks"][0]["coverage"]["errors"] for n, c in trained.latest.checkpoints.items()
+    }
     assert errors == {"checkpoint-9": 0, "checkpoint-80": 40, "checkpoint-700": 0}
     result.stdout.fnmatch_lines(["checkpoint-80 (*", "*coverage: 0 of 40 scored, 40 errors"])
 
 
 def test_the_summary_places_each_in_its_training(trained: Any) -> None:
     trained.run(PATTERN, "test_bench.py")
-    found = checkpoints(trained)["checkpoint-80"]
+    found = trained.latest.checkpoints["checkpoint-80"]
     assert (found["run"], found["step"], found["epoch"]) == ("x", 80, 0.8)
     assert found["facts"] == {"val_loss": 0.05}
     (numbers,) = (trained.path / "results").glob("*/checkpoint-80_eval_results.json")
@@ -171,7 +168,7 @@ def test_epochs_of_steps(trained: Any) -> None:
     trained.run(
         "--checkpoint=runs/y/checkpoint-300", PATTERN, "--steps-per-epoch=200", "-k", "s-01"
     )
-    epochs = {name: each["epoch"] for name, each in checkpoints(trained).items()}
+    epochs = {name: each["epoch"] for name, each in trained.latest.checkpoints.items()}
     assert epochs["checkpoint-300"] == 1.5
     assert epochs["checkpoint-80"] == 0.8
 
@@ -201,7 +198,7 @@ def test_a_later_run_asks_the_new_checkpoint_only(trained: Any) -> None:
     checkpoint_at(trained, "runs/x/checkpoint-800", 38)
     trained.run(PATTERN, "test_bench.py")
     assert len(trained.asked) == 40
-    asked = {name: each["asked"] for name, each in checkpoints(trained).items()}
+    asked = {name: each["asked"] for name, each in trained.latest.checkpoints.items()}
     assert asked == {
         "checkpoint-9": 0,
         "checkpoint-80": 0,
@@ -227,7 +224,7 @@ def test_workers_are_told_what_was_found_and_look_for_nothing(trained: Any) -> N
     assert result.ret == 0
     assert (trained.path / "runs/x/checkpoint-10").exists()
     assert scores(trained) == alone
-    assert checkpoints(trained)["checkpoint-80"]["epoch"] == 0.8
+    assert trained.latest.checkpoints["checkpoint-80"]["epoch"] == 0.8
 
 
 # What is said
@@ -262,7 +259,7 @@ def test_each_is_compared_with_the_baseline_and_details_are_of_those_that_regres
     assert result.ret == 1
     words = {
         name: {verdict["word"] for verdict in each["benchmarks"][0]["verdicts"]}
-        for name, each in checkpoints(trained).items()
+        for name, each in trained.latest.checkpoints.items()
     }
     assert words["checkpoint-9"] == {"regressed"}
     assert words["checkpoint-80"] == {"identical"}
@@ -286,7 +283,7 @@ def test_what_many_were_not_told_apart_by_is_noted_once(trained: Any) -> None:
 def test_what_was_left_out_is_noted(trained: Any) -> None:
     (trained.path / "runs/x/checkpoint-tmp").mkdir()
     result = trained.run(PATTERN, "test_bench.py", "--from-step=80")
-    assert list(checkpoints(trained)) == ["checkpoint-80", "checkpoint-700"]
+    assert list(trained.latest.checkpoints) == ["checkpoint-80", "checkpoint-700"]
     result.stdout.fnmatch_lines(
         [
             "note: runs/x/checkpoint-? also matches what is no checkpoint: x/checkpoint-tmp",

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 WORDS = [f"right {i:02}" for i in range(40)]
 SECOND = """
@@ -261,11 +262,9 @@ def run(own: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 def latest(own: pytest.Pytester) -> dict[str, dict[str, Any]]:
     """The latest run's verdicts by `BENCHMARK/METRIC`."""
-    path = max(own.path.glob("results/*/summary.json"), key=lambda each: each.stat().st_mtime_ns)
-    (checkpoint,) = json.loads(path.read_text())["checkpoints"]
     return {
         f"{bench['benchmark']}/{verdict['metric']}": verdict
-        for bench in checkpoint["benchmarks"]
+        for bench in RunFolder.latest(own.path).checkpoint["benchmarks"]
         for verdict in bench["verdicts"]
     }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folder import RunFolder
 
 from ckptbench.cli import main
 from ckptbench.readers.detect import read
@@ -27,10 +28,6 @@ def samples(first: int, last: int, outcome: Any = HIT) -> dict[str, list[Any]]:
     return {f"s{i:02d}": [outcome] for i in range(first, last)}
 
 
-def summary(folder: Path) -> Any:
-    return json.loads((folder / "summary.json").read_text("utf-8"))
-
-
 def score(folder: Path, checkpoint: str) -> tuple[float, int]:
     (found,) = [m for m in read(folder).measurements if m.name == checkpoint]
     held = found.score("real@1")
@@ -45,7 +42,7 @@ def test_the_epoch_that_a_part_computed_from_the_step_stays(
     one = make_run(tmp_path / "one", {"c": samples(0, 5)}, step=300, steps_per_epoch=100)
     two = make_run(tmp_path / "two", {"c": samples(5, 10)}, step=300, steps_per_epoch=100)
     assert merge(one, two, "-o", tmp_path / "whole") == 0
-    (checkpoint,) = summary(tmp_path / "whole")["checkpoints"]
+    (checkpoint,) = RunFolder(tmp_path / "whole").summary["checkpoints"]
     assert (checkpoint["step"], checkpoint["epoch"]) == (300, 3.0)
 
 
@@ -59,8 +56,8 @@ def test_checkpoints_of_two_machines_become_one_run(
     assert "2 parts merged into" in capsys.readouterr().out
     assert score(out, "c-1") == (0.0, 10)
     assert score(out, "c-2") == (1.0, 10)
-    assert summary(out)["run_id"] == "sweep"
-    assert summary(out)["rerun_options"] == [
+    assert RunFolder(out).summary["run_id"] == "sweep"
+    assert RunFolder(out).summary["rerun_options"] == [
         "--checkpoint=runs/base/c-1",
         "--checkpoint=runs/base/c-2",
     ]
@@ -89,8 +86,8 @@ def test_samples_of_one_checkpoint_are_folded_together(tmp_path: Path, make_run:
         tmp_path / "whole", {"c": {**samples(0, 5, MISS), **samples(5, 10)}}, clusters=clusters
     )
     assert merge(one, two, "-o", tmp_path / "out") == 0
-    (made,) = summary(tmp_path / "out")["checkpoints"]
-    (expected,) = summary(whole)["checkpoints"]
+    (made,) = RunFolder(tmp_path / "out").summary["checkpoints"]
+    (expected,) = RunFolder(whole).summary["checkpoints"]
     assert made["benchmarks"][0]["scores"] == expected["benchmarks"][0]["scores"]
     assert made["benchmarks"][0]["dataset"] == expected["benchmarks"][0]["dataset"]
 
@@ -122,12 +119,12 @@ def test_scores_that_another_tool_made_are_kept_of_a_benchmark_in_one_part(
     tmp_path: Path, make_run: MakeRun, whole: bool
 ) -> None:
     one = make_run(tmp_path / "one", {"c": samples(0, 4)})
-    content = summary(one)
+    content = RunFolder(one).summary
     content["checkpoints"][0]["benchmarks"][0]["scores"][0]["value"] = 0.875
     (one / "summary.json").write_text(json.dumps(content), "utf-8")
     two = make_run(tmp_path / "two", {"other" if whole else "c": samples(4, 8)})
     merge(one, two, "-o", tmp_path / "out")
-    held = [c for c in summary(tmp_path / "out")["checkpoints"] if c["name"] == "c"]
+    held = [c for c in RunFolder(tmp_path / "out").summary["checkpoints"] if c["name"] == "c"]
     assert held[0]["benchmarks"][0]["scores"][0]["value"] == (0.875 if whole else 1.0)
 
 
@@ -144,7 +141,7 @@ def test_what_no_part_has_is_said(
         "missing: c-2: no part asked 2 items of real/whole-word that others were asked",
         "missing: c-1: no part asked lambada/x",
     ]
-    assert summary(tmp_path / "out")["complete"] is False
+    assert RunFolder(tmp_path / "out").summary["complete"] is False
 
 
 def test_a_part_that_was_killed_gives_its_answers(
@@ -164,7 +161,7 @@ def test_parts_of_which_none_has_ended_are_a_run_to_continue(
 ) -> None:
     one = make_run(tmp_path / "one", {"c": samples(0, 4)}, ended=False)
     assert merge(one, "-o", tmp_path / "out") == 1
-    (made,) = summary(tmp_path / "out")["checkpoints"]
+    (made,) = RunFolder(tmp_path / "out").summary["checkpoints"]
     assert made["benchmarks"][0]["coverage"]["not_run"] == 4
 
 
@@ -245,5 +242,5 @@ def test_a_merged_run_keeps_which_samples_flipped_when_asked_again(
         store_of_an_older_version.execute("DROP TABLE repeats")
     out = tmp_path / "whole"
     assert merge(one, two, before, "-o", out) == 0
-    floor = summary(out)["checkpoints"][0]["benchmarks"][0]["floor"]
+    floor = RunFolder(out).summary["checkpoints"][0]["benchmarks"][0]["floor"]
     assert (floor["samples"], floor["flipped"], floor["unanswered"]) == (3, 1, 1)
