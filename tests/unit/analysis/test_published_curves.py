@@ -71,7 +71,7 @@ def test_a_composite_that_rounding_explains_is_none_of_them(conclusions: Conclus
 def test_peak_at_3_epochs(conclusions: Conclusions) -> None:
     (best,) = (each for each in run(conclusions, SHORT).best if each.metric == "real@1")
     assert (best.best, best.earliest) == ("checkpoint-390", "checkpoint-65")
-    assert len(best.alike) == 10
+    assert sum(not rival.distinguishable for rival in best.rivals) == 10
     sentence = said(conclusions, SHORT, "real@1 is highest at epoch 3")
     assert "statistically tied with all 10 others at n = 2,400" in sentence
     assert "checkpoint-65 (epoch 0.5), -0.46 pp [-3.17, +2.25], p = 0.7458" in sentence
