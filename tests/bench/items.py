@@ -176,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cpu = {s: statistics.median(m.cpu_s for m in runs) for s, runs in found.items()}
         peak = {s: statistics.median(m.peak_mb for m in runs) for s, runs in found.items()}
         large = run(folder, OURS, chosen.large)
-        serial, spread = outcomes(folder, n), outcomes(folder, n, "-n", 2)
+        serial, spread = outcomes(folder, n), outcomes(folder, n, "-n", "2")
 
         print(f"{n:,} items, medians of {chosen.repeat}")
         for suite in suites:
