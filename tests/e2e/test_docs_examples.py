@@ -206,6 +206,7 @@ def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) 
 # docs/extending.md
 
 
+@pytest.mark.slow
 def test_a_model_object_is_asked_like_its_checkpoint(workspace: Any) -> None:
     code = modules("docs/extending.md")["conftest.py"]
     (command,) = [line for line in commands("docs/extending.md") if line.startswith("pytest")]

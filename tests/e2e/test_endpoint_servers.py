@@ -55,6 +55,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]
 TROUBLE = {1: "429", 2: "500", 3: "500", 5: "cut", 6: "reset", 8: "503", 9: "webpage"}
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_local_engine_through_all_trouble_that_passes(
     tmp_path: Path, serve: Any, here: Any
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_share_of_the_documents_and_other_examples(ours: Any, theirs: Any) -> 
     assert shots["tiny_signs"] == 1
 
 
+@pytest.mark.slow
 def test_bits_per_byte_are_of_the_likelihoods_that_lm_eval_logs(ours: Any, theirs: Any) -> None:
     """The choice that is right, and the whole text; lm-eval's own numbers know nothing of them.
 

@@ -291,6 +291,7 @@ def test_one_deleted_before_its_turn_is_named_and_no_error(
     assert list(project.curve()) == ["checkpoint-100"]
 
 
+@pytest.mark.slow
 def test_one_deleted_while_it_is_evaluated_is_named_and_the_watch_goes_on(
     project: Project,
     alongside: Callable[..., threading.Thread],
@@ -354,6 +355,7 @@ def outcome(project: Project, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_early_stopping_is_exit_status_3(project: Project) -> None:
     for step, skill in ((100, 60), (200, 180), (300, 120)):
         save(project.runs, step, skill)
