@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ckptbench import Failed, Likelihood, Response
-from ckptbench.fixtures.engines.batching import Budget
+from ckptbench.fixtures.engines.batching import Budget, positions_are_fixed
+from ckptbench.fixtures.engines.causal.forward import CausalForward
 from ckptbench.fixtures.engines.causal.log_likelihood import LogLikelihoodScorer
 from ckptbench.fixtures.engines.causal.tree_forward import TreeForward
 from ckptbench.fixtures.text.tokens import Scored
@@ -144,3 +145,55 @@ def test_rows_that_do_not_fit_into_memory_are_taken_apart() -> None:
 
     subject.forward = limited
     assert values(dict(engine.answers(asked))) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["llama", "soft-capped logits", "scaled logits"])
+def test_logits_in_pieces_are_those_of_the_whole(name: str) -> None:
+    """More tokens are scored than have their logits held at once."""
+    subject = model(*SHARING[name])
+    numbers = np.random.default_rng(1)
+    whole = [int(number) for number in numbers.integers(2, VOCABULARY, 60)]
+    asked = [Scored(0, whole, 50), Scored(1, whole[:30], 20), Scored(2, whole[5:], 40)]
+    expected = values(dict(scorer(subject, None).answers(asked)))
+    forward = TreeForward(subject, 0)
+    forward._logits_at_once = 7 * VOCABULARY
+    found = LogLikelihoodScorer(forward, Budget(2048, 10**9), 0.0, 200).answers(asked)
+    assert values(dict(found)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more"),
+    [
+        ("Llama", {}),
+        ("Mistral", {"sliding_window": 30}),
+        ("Gemma2", {"head_dim": 8, "sliding_window": 30}),
+        (
+            "Llama",
+            {
+                "max_position_embeddings": 48,
+                "rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4},
+            },
+        ),
+    ],
+)
+def test_prompts_that_share_go_on_as_they_do_alone(architecture: str, more: Any) -> None:
+    """Also where attention reaches back less far than the prompts, or positions stretch."""
+    import torch
+
+    subject = model(architecture, {**SMALL, **more})
+    numbers = np.random.default_rng(2)
+    examples, *rests = (
+        [int(number) for number in numbers.integers(2, VOCABULARY, n)] for n in (40, *range(3, 13))
+    )
+    prompts = [[*examples, *rest] for rest in rests]
+    forward = CausalForward(subject, 0)
+    # Otherwise rows of one length alone share a batch.
+    together = prompts if forward.padding_is_harmless else prompts[:1]
+    decoding = forward.begin(together, range(len(together)), room=1)
+    alone = torch.cat([forward.alone(prompt) for prompt in together])
+    torch.testing.assert_close(decoding.logits, alone, rtol=1e-4, atol=1e-4)
+    if not positions_are_fixed(subject):
+        return  # transformers keeps the rotation of the longest text so far: order matters
+    texts = [Scored(i, prompt, 1) for i, prompt in enumerate(prompts)]
+    expected = values(dict(scorer(subject, None).answers(texts)))
+    assert values(dict(scorer(subject, 200).answers(texts))) == pytest.approx(expected, rel=1e-4)
