@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -360,7 +361,7 @@ def test_prompts_with_the_same_examples_share_them(family: str, load_causal: Loa
     examples = "def add(a, b):\n    return a + b\nwhile n > 0:\n    print(n)\nclass Stack:\n"
     asked = [
         Generate(f"{examples}{text}", max_tokens=6, temperature=temperature, seed=3)
-        for text in (
+        for text in [
             "for word",
             "국수를",
             "x",
@@ -371,7 +372,7 @@ def test_prompts_with_the_same_examples_share_them(family: str, load_causal: Loa
             "pop",
             "i",
             "total",
-        )
+        ]
         for temperature in (0.0, 1.0)
     ]
     engine = CausalLMEngine(loaded)
@@ -384,3 +385,14 @@ def test_prompts_with_the_same_examples_share_them(family: str, load_causal: Loa
     prompts = [len(loaded.tokenizer(request.prompt)["input_ids"]) for request in asked[::2]]
     # What the model reads before the second token of any answer.
     assert sum(read[:2]) < sum(prompts) / 2
+    # Only what stands behind the examples takes up what may be read at once.
+    begin, begun = engine._generation._forward.begin, []
+
+    def noted(prompts: Any, *others: Any) -> Any:
+        begun.append(len(prompts))
+        return begin(prompts, *others)
+
+    engine._generation._forward.begin = noted  # type: ignore[method-assign]
+    engine._generation.budget = replace(engine._generation.budget, prompt_tokens=3 * max(prompts))
+    assert texts(engine, asked) == alone
+    assert max(begun) > 3

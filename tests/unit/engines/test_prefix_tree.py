@@ -126,5 +126,12 @@ def test_growing_sequences_are_one_row() -> None:
     assert tokens(trunks) == max(map(len, sequences))
 
 
+def test_a_beginning_stands_alone_where_a_longer_text_would_change_it() -> None:
+    sequences = [list(range(40)), list(range(60)), list(range(60))]
+    apart = Sharing(branches=False, trunks=False, longest=0, beginnings=False)
+    trunks = check(sequences, [1] * 3, apart)
+    assert sorted(len(row.members) for row in trunks[0].rows) == [1, 2]
+
+
 def test_no_sequences_are_no_rows() -> None:
     assert arrange([], [], ALL) == []

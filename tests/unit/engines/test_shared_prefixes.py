@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,69 @@ def test_prompts_that_share_go_on_as_they_do_alone(architecture: str, more: Any)
     texts = [Scored(i, prompt, 1) for i, prompt in enumerate(prompts)]
     expected = values(dict(scorer(subject, None).answers(texts)))
     assert values(dict(scorer(subject, 200).answers(texts))) == pytest.approx(expected, rel=1e-4)
+
+
+def batches(subject: Any, engine: LogLikelihoodScorer, asked: list[Scored]) -> list[Any]:
+    """The token ids of each run of the model `[rows, longest]`."""
+    engine._forward.abilities  # noqa: B018 (tried before anything is recorded)
+    read: list[Any] = []
+    hook = subject.register_forward_pre_hook(
+        lambda _, args, named: read.append(named["input_ids"]), with_kwargs=True
+    )
+    assert len(dict(engine.answers(asked))) == len(asked)
+    hook.remove()
+    return read
+
+
+def test_exact_reads_each_text_in_a_batch_of_its_own() -> None:
+    subject = model(*SHARING["llama"])
+    read = batches(subject, scorer(subject, None), texts())
+    assert sorted(ids[0].tolist() for ids in read) == sorted(list(text.inputs) for text in texts())
+
+
+def test_where_padding_would_change_a_row_only_equal_lengths_share_a_batch() -> None:
+    subject = model(*SHARING["llama"])
+    engine = scorer(subject, 10**9)
+    forward = engine._forward
+    apart = replace(forward.abilities, padding_is_harmless=False, branches=False, trunks=False)
+    forward.__dict__["abilities"] = apart
+    read = batches(subject, engine, texts())
+    assert not any((ids == forward.pad).any() for ids in read)
+    assert any(len(ids) > 1 for ids in read)
+
+
+@pytest.mark.parametrize(("head", "most"), [(True, 9), (False, 80)])
+def test_no_more_logits_are_held_than_allowed(head: bool, most: int) -> None:
+    """Of the scored tokens where the model goes on behind its head, of all where it has none."""
+    subject = model(*SHARING["soft-capped logits"])
+    engine = scorer(subject, 10**9)
+    forward = engine._forward
+    found = forward.abilities
+    kept = replace(found, head=found.head if head else None, branches=False, trunks=False)
+    forward.__dict__["abilities"] = kept
+    forward._logits_at_once = most * VOCABULARY
+    held: list[int] = []
+    hook = subject.register_forward_hook(
+        lambda _, args, output: held.append(output.logits.shape[:-1].numel())
+    )
+    alone = texts()
+    expected = values(dict(scorer(subject, None).answers(alone)))
+    held.clear()
+    assert values(dict(engine.answers(alone))) == pytest.approx(expected, rel=1e-5)
+    hook.remove()
+    assert 1 < len(held) < len(alone)
+    assert max(held) <= most
+
+
+def test_a_leak_between_branches_that_rounding_could_hide_is_found() -> None:
+    """In bf16 logits may differ by a tenth; what another branch reads must change none at all."""
+    import torch
+
+    subject = model("Llama", {**SMALL, "initializer_range": 0.02}).to(torch.bfloat16)
+
+    class Leaking(TreeForward):
+        def _mask(self, ends: torch.Tensor, before: int) -> torch.Tensor:
+            return super()._mask(torch.full_like(ends, ends.shape[1]), before)
+
+    assert TreeForward(subject, 0).abilities.branches
+    assert not Leaking(subject, 0).abilities.branches
