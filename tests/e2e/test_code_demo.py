@@ -88,6 +88,13 @@ def test_a_masked_checkpoint_is_not_asked_for_last_words(tmp_path: Path) -> None
     assert "it is a masked language model and answers no LogLikelihood" in done.stderr + done.stdout
 
 
+def test_an_option_that_changes_nothing_for_a_model_is_noted(tmp_path: Path) -> None:
+    done = ask(
+        tmp_path, "--checkpoint=demo-mlm", "--limit=2", "--exact", only="benchmarks/test_lambada.py"
+    )
+    assert "note: --exact changes nothing: it is for causal models" in done.stdout
+
+
 CONTEST = {
     "description": "Read a whole number and print the next.",
     "public_tests": {"input": ["1\n"], "output": ["2\n"]},
