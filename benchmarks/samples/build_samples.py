@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ckptbench import __version__, main
+from ckptbench import __version__
+from ckptbench.cli import main
 from ckptbench.fixtures.datasets import lambada
 from ckptbench.fixtures.datasets.io import sample_file
 

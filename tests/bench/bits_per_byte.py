@@ -32,7 +32,7 @@ from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import load_masked_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.datasets import real_k, real_k_builder
-from ckptbench.fixtures.datasets.io import corpus, rows
+from ckptbench.fixtures.datasets.io import rows
 from ckptbench.fixtures.datasets.real_k import WHOLE_WORD
 from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 from ckptbench.scores.reducers import bits_per_byte
@@ -74,7 +74,7 @@ def n_by_mean(before: Sequence[float], after: Sequence[float]) -> float:
 
 def _samples(data: Path) -> list[Sample]:
     texts = (
-        text for name in CORPUS for text in corpus.column_texts(rows.tsv_rows(data / name), "Text")
+        text for name in CORPUS for text in rows.column_texts(rows.tsv_rows(data / name), "Text")
     )
     return list(real_k_builder.build(texts, name="kobest", per_text=1).samples)
 

@@ -6,9 +6,13 @@ What is loaded in the end is looked at by `tests/pytester/test_imports.py`.
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 HEAVY = frozenset({"torch", "transformers", "tokenizers", "datasets", "kiwipiepy", "safetensors"})
@@ -114,3 +118,16 @@ def test_a_benchmark_uses_public_names_of_the_plugin_only() -> None:
     wrong = [i for i in modules if not i.module.startswith(fixtures) and i.module not in allowed]
     assert modules
     assert not wrong, told(wrong)
+
+
+SCRIPTS = [*ROOT.glob("tests/bench/*.py"), *ROOT.glob("benchmarks/*/*.py")]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_what_a_script_imports_of_the_package_is_there(script: Path) -> None:
+    """Nothing else runs most of them."""
+    for node in ast.walk(ast.parse(script.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ckptbench"):
+            module = importlib.import_module(str(node.module))
+            for name in (alias.name for alias in node.names):
+                assert hasattr(module, name) or find_spec(f"{node.module}.{name}"), name
