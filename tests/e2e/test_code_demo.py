@@ -25,6 +25,7 @@ def ask(folder: Path, *options: str, only: str = "benchmarks") -> subprocess.Com
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_pass_at_1_and_5_are_neither_none_nor_all(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8")
     assert done.returncode == 0, done.stdout

@@ -83,6 +83,7 @@ def test_a_server_that_dies_halfway_leaves_the_run_incomplete(
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.slow
 def test_half_an_answer_is_never_a_lower_score(tmp_path: Path, serve: Any) -> None:
     server = serve(lacks={"seed"}, fault=lambda number: "half" if number == 3 else "")
     draws = ("--num-samples=4", "--temperature=0.8")

@@ -68,6 +68,7 @@ def assert_same_numbers(run: Path, expected: Mapping[str, Any]) -> None:
     assert NUMBERS.assert_same_numbers(run, expected) == 4 + 1 + 2 + 3 + 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_every_number_is_lm_evals(ours: Any, theirs: Any, batch_size: int) -> None:
     assert_same_numbers(ours("as-it-likes"), theirs(batch_size))

@@ -68,6 +68,7 @@ def test_every_command_of_the_readme_runs(readers_folder: Any) -> None:
     assert '"checkpoint": "checkpoint-700"' in output
 
 
+@pytest.mark.slow
 def test_what_the_readme_shows_is_what_is_printed(readers_folder: Any) -> None:
     (block,) = blocks("console")
     command, *lines = block.removeprefix("$ ").splitlines()

@@ -418,7 +418,11 @@ def test_an_object_of_the_tests_leads_a_program_nowhere(sandbox: Sandbox) -> Non
         ("def f(): return [[] for _ in range(10**7)]", "assert f() == 5"),
         ("def f(): return {i * (2**61 - 1) for i in range(200000)}", "assert f() == 5"),
         ("def f(): return 10**9", "assert 7 ** f() == 7"),
-        ("import itertools\ndef f(): return itertools.count()", "assert list(f()) == [1]"),
+        pytest.param(
+            "import itertools\ndef f(): return itertools.count()",
+            "assert list(f()) == [1]",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["a long range", "many lists", "equal hashes", "a large power", "items without end"],
 )

@@ -151,6 +151,7 @@ def test_an_oracle_decides_where_agreement_is_something_else(sandbox: Sandbox) -
     )
 
 
+@pytest.mark.slow
 def test_each_input_has_time_of_its_own_by_the_reference(sandbox: Sandbox) -> None:
     """0.9 s for each of four inputs is more than a sandbox of 3 s has for one function."""
     program = "import time\ndef f(x):\n    time.sleep(0.9)\n    return x"
