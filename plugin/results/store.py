@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -251,6 +251,11 @@ class RunStore(StoreReader):
         )
         for *item, fields, response in self._db.execute(query, (group,)):
             yield PlannedItem(*item), fields, response
+
+    def unreported(self, nodeids: Container[str]) -> int:
+        """How many planned items have a stored answer and are not among those that reported."""
+        rows = self._db.execute("SELECT nodeid FROM plan JOIN served USING (position)")
+        return sum(nodeid not in nodeids for (nodeid,) in rows)
 
     def nulls(self) -> dict[int, int]:
         """By group, the number of items whose answer from a server was `null` instead of text."""

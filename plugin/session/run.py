@@ -80,7 +80,9 @@ class Run:
     @property
     def planned(self) -> bool:
         """Whether this session, here or in a worker, has stored a plan."""
-        return (self.folder / STORE).exists() and self.store.token() == self.token
+        # A store that is open can be read, even where its folder was removed.
+        known = self._store is not None or (self.folder / STORE).exists()
+        return known and self.store.token() == self.token
 
     def close(self) -> None:
         """Close the store and the log."""

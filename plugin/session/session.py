@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from .item import SampleItem
 from .make_items import Maker
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
+from .signals import INTERRUPTED, EndSignals
 from .worker import NOTES, share_the_machine, worker_number
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class BenchSession:
         runner: runs the items; None until the plan is made, and when there are none to run.
         refused: whether an option does not fit what was collected.
         result: of the run, once it is over.
+        signals: those that end the run early.
     """
 
     config: pytest.Config
@@ -60,8 +63,12 @@ class BenchSession:
     runner: Runner | None = None
     refused: bool = False
     result: RunResult = field(default_factory=RunResult)
+    signals: EndSignals = field(init=False)
     _answering: Answering | None = None
     _repeated: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.signals = EndSignals(is_worker=bool(self.run.worker))
 
     @classmethod
     def begin(
@@ -245,6 +252,7 @@ class BenchSession:
             progress=_Progress(self.config, quiet=bool(run.worker)),
             step=partial(step_of, worker_number(run.worker), run.workers),
         )
+        self.signals.catch(self.config)
         self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
 
     def check_baseline(self) -> None:
@@ -299,20 +307,22 @@ class BenchSession:
         Returns:
             What pytest should exit with.
         """
-        run = self.run
+        run, exit_status = self.run, self.signals.status or exit_status
         if self._answering is not None:
-            self._answering.close()
+            # Whoever interrupts it may kill it soon: a long request is not waited for.
+            self._answering.close(wait_s=3.0 if exit_status in INTERRUPTED else 30.0)
             self._answering = None
         if run.worker:
             getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)
-        stopped_before = exit_status > 1 and not run.outcomes.by_nodeid
+        stopped_before = exit_status > 1 and exit_status not in INTERRUPTED
+        stopped_before = stopped_before and not run.outcomes.by_nodeid
         if run.worker or stopped_before or not run.planned:
             return exit_status
         from .finish import conclude_run
 
         try:
             self.result = conclude_run(run, self.config, self.baseline, exit_status)
-        except CkptbenchError as error:
+        except (CkptbenchError, sqlite3.Error) as error:
             self.result = RunResult(failure=str(error))
             runlog.LOG.error("the run's files: %s", error)
             return exit_status if exit_status > 1 else 1

@@ -68,6 +68,7 @@ class Controller:
         if self._checked or not self._bench.run.planned:
             return
         self._checked = True
+        self._bench.signals.catch(self._bench.config)
         try:
             self._bench.check_baseline()
             if any(group.own_checkpoint for group in self._bench.run.store.groups()):
