@@ -35,6 +35,7 @@ from .worker import NOTES, share_the_machine, worker_number
 if TYPE_CHECKING:
     from ..gate.baseline import Baseline
 
+_SHARED = ("token", "process")  # what workers have of the main process's run
 KEY = pytest.StashKey["BenchSession"]()
 
 
@@ -89,7 +90,7 @@ class BenchSession:
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
             checkpoints=checkpoints,
-            **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
+            **{name: workerinput[f"ckptbench_{name}"] for name in _SHARED if workerinput},
         )
         bench = cls(config, ours, run, Collected(config, options))
         config.stash[CONTEXT] = RunContext(run)
@@ -253,6 +254,8 @@ class BenchSession:
             step=partial(step_of, worker_number(run.worker), run.workers),
         )
         self.signals.catch(self.config)
+        if not run.worker:
+            run.keep_lease()
         self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
 
     def check_baseline(self) -> None:
@@ -280,6 +283,7 @@ class BenchSession:
                 for i, s in ((item, item.sample) for item in planned)
             ),
             {i.sample.hash: i.sample.fields for i in planned}.items(),
+            self.run.lease,
         )
 
     # While the items run

@@ -152,3 +152,25 @@ def test_a_folder_that_is_removed_during_the_run_fails_it(workspace: Any, argume
     assert "= ckptbench =" in output
     assert "removed while it ran" in output
     assert "INTERNALERROR" not in output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", ["-n0", "-n2"])
+def test_a_second_session_of_a_run_is_refused_and_a_dead_one_taken_over(
+    workspace: Any, arguments: str
+) -> None:
+    again = f"pytest {COMMAND} --run-id=r {arguments}"
+    first = start(workspace, "-n0")
+    try:
+        first.send_signal(signal.SIGSTOP)  # it stays, however fast this machine is
+        refused = workspace.run(again).expect(4)
+    finally:
+        first.send_signal(signal.SIGCONT)
+        first.send_signal(signal.SIGKILL)
+        ended(first)
+    assert f"another session works in this folder: process {first.pid}" in refused
+    assert "ckptbench merge" in refused
+    assert "--run-id=r again" in refused
+    taken_over = workspace.run(again).expect(0)
+    assert f"taken over from process {first.pid}" in taken_over
+    assert "taken over" not in workspace.run(again).expect(0)
