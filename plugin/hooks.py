@@ -236,7 +236,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
         exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
-    return (yield)
+    result = yield
+    if bench is not None and bench.signals.status:  # pytest shows no summary for such a status
+        session.exitstatus = bench.signals.status
+    return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -195,7 +195,7 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
         comparison = None
         if differing:
             word, why = "incomparable", "; ".join(map(str, differing))
-        else:
+        elif not bench.incomplete:
             comparison = compare_score(
                 score, bench.table, reference, Rule(level, tolerance, seed=seed)
             )

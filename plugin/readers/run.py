@@ -236,7 +236,8 @@ def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | Non
         and abs((made.value or 0.0) - (written.value or 0.0)) < 1e-9
         for made, written in zip(fold(table), result.scores, strict=True)
     )
-    return table if same else None
+    # An incomplete result shows no values, and is not compared.
+    return table if same or not result.coverage.complete else None
 
 
 def _measurement(

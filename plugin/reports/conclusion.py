@@ -14,7 +14,15 @@ from ..results.summary import CheckpointResult, Summary
 
 Level = Literal["good", "warning", "bad"]
 
-_EXITS = {2: "interrupted", 3: "internal error", 4: "usage error", 5: "no tests were collected"}
+_EXITS = {
+    2: "interrupted",
+    129: "SIGHUP",
+    130: "interrupted twice",
+    143: "SIGTERM",
+    3: "internal error",
+    4: "usage error",
+    5: "no tests were collected",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +177,9 @@ def _exit(summary: Summary, levels: Collection[str], failed: bool) -> str:
     if status in _EXITS:
         return f": exit {status} ({_EXITS[status]})"
     if status == 1 and not failed:
-        why = "the report was not written" if summary.unwritten else "other tests failed"
+        report = any(each.startswith("the report") for each in summary.unwritten)
+        lacking = "the report was not written" if report else "files were not written"
+        why = lacking if summary.unwritten else "other tests failed"
         return f": exit 1, because {why}"
     if status == 0 and summary.gate == "off" and {"bad", "warning"} & {*levels}:
         return ": exit 0 (--gate=off)"

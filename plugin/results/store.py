@@ -9,9 +9,10 @@ model, and no checkpoint gets the answers of another one.
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from .._util.errors import CkptbenchError
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode
 from .layout import PARTS, STORE
+from .lease import Lease
 from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
@@ -136,6 +138,7 @@ class RunStore(StoreReader):
         groups: Sequence[GroupMetadata],
         items: Iterable[PlannedItem],
         samples: Iterable[tuple[str, Mapping[str, Any]]],
+        lease: Lease | None = None,
     ) -> None:
         """Replace the plan of this run; its answers stay.
 
@@ -145,8 +148,14 @@ class RunStore(StoreReader):
             groups: metadata of each group; items refer to it by index.
             items: every item that needs an answer.
             samples: content hash and fields of every sample.
+            lease: of the session; None for a run that nobody else can be writing.
+
+        Raises:
+            CkptbenchError: another session works in the folder, or it cannot be written.
         """
         with self._transaction() as db:
+            if lease is not None and (note := self._take(db, lease)):
+                notes = [*notes, note]
             for table in ("groups", "plan", "served", "engines", "work", "taken", "repeats"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
@@ -165,6 +174,37 @@ class RunStore(StoreReader):
                 "INSERT OR IGNORE INTO samples VALUES (?, ?)",
                 ((h, ENCODER.encode(dict(fields))) for h, fields in samples),
             )
+
+    def _take(self, db: sqlite3.Connection, lease: Lease) -> str:
+        """Take the run's lease; a note where another session left its own behind."""
+        row = db.execute("SELECT value FROM meta WHERE name = 'lease'").fetchone()
+        held = Lease(**json.loads(row[0])) if row else None
+        if held is not None and held.holds_against(lease):
+            folder = self.path.parent
+            raise CkptbenchError(
+                f"another session works in this folder: {held}",
+                where=str(folder),
+                remedy=f"Run this one with another --run-id, then `ckptbench merge {folder} "
+                f"{folder.parent}/OTHER -o {folder.parent}/MERGED`; or wait for that one to end "
+                f"and run the same command with --run-id={folder.name} again.",
+            )
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('lease', ?)", (json.dumps(asdict(lease)),))
+        return f"taken over from {held}, which did not end in order" if held else ""
+
+    def beat(self, lease: Lease) -> None:
+        """Give a sign of life of the session that holds the lease."""
+        self._of_the_lease("UPDATE meta SET value = ?2", lease)
+
+    def release(self, lease: Lease) -> None:
+        """Let the next session in."""
+        self._of_the_lease("DELETE FROM meta", lease)
+
+    def _of_the_lease(self, change: str, lease: Lease) -> None:
+        # A folder that cannot be written has said so already, or will.
+        with contextlib.suppress(CkptbenchError), self._transaction() as db:
+            own = "WHERE name = 'lease' AND json_extract(value, '$.token') = ?1"
+            arguments = (lease.token, json.dumps(asdict(lease)))
+            db.execute(f"{change} {own}", arguments if "?2" in change else arguments[:1])
 
     def token(self) -> str:
         """Identifier of the session whose plan is stored; empty without a plan."""
@@ -251,6 +291,11 @@ class RunStore(StoreReader):
         )
         for *item, fields, response in self._db.execute(query, (group,)):
             yield PlannedItem(*item), fields, response
+
+    def unreported(self, nodeids: Container[str]) -> int:
+        """How many planned items have a stored answer and are not among those that reported."""
+        rows = self._db.execute("SELECT nodeid FROM plan JOIN served USING (position)")
+        return sum(nodeid not in nodeids for (nodeid,) in rows)
 
     def nulls(self) -> dict[int, int]:
         """By group, the number of items whose answer from a server was `null` instead of text."""

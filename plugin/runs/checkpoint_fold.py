@@ -235,13 +235,7 @@ class CheckpointFold:
 
     def _composite(self) -> Score | None:
         gated = [bench for bench in self.measured if bench.primary]
-        parts = {
-            score.metric: replace(score, value=None, reason=bench.incomplete)
-            if bench.incomplete
-            else score
-            for bench in gated
-            for score in bench.scores
-        }
+        parts = {score.metric: score for bench in gated for score in _whole(bench)}
         if parts.keys().isdisjoint(DEFAULT_WEIGHTS):
             return None
         return composite(parts, DEFAULT_WEIGHTS, [t for b in gated if (t := b.table) is not None])
@@ -285,6 +279,14 @@ class CheckpointFold:
         )
 
 
+def _whole(bench: BenchmarkMeasurement) -> tuple[Score, ...]:
+    """The scores of all planned samples: a number of some would look like one of all."""
+    if not bench.incomplete:
+        return tuple(bench.scores)
+    nothing = {"value": None, "standard_error": None, "interval": None, "reason": bench.incomplete}
+    return tuple(replace(score, **nothing) for score in bench.scores)  # type: ignore[arg-type]
+
+
 def _benchmark_result(
     group: GroupFold, verdicts: tuple[Verdict, ...], baseline: Baseline | None
 ) -> BenchmarkResult:
@@ -297,7 +299,7 @@ def _benchmark_result(
             own.dataset, content_hash(sorted(group.statuses)), own.source, own.licence
         ),
         coverage=group.coverage,
-        scores=measured.scores,
+        scores=_whole(measured),
         verdicts=verdicts,
         flips=_flips(measured, group.nodeids, verdicts, baseline),
         errors=tuple(group.errors[:ERRORS_KEPT]),

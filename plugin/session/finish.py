@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +15,16 @@ from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
 from .._util.extensions import hooks
 from .._util.jsonio import pretty
+from .._util.text import counted
 from ..config.eval_config import EvalPlan
 from ..config.options import Options, remaking_options, sampling_options
 from ..gate.baseline import Baseline
 from ..gate.scope import Scope
 from ..readers.baseline import write as write_baseline
+from ..readers.run import SUMMARY
 from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
+from ..results import log as runlog
 from ..results.environment import describe_environment, hide_secrets
 from ..results.lm_eval_format import results_file, task_results
 from ..results.summary import Given, Summary
@@ -49,7 +53,7 @@ def conclude_run(
         exit_status: what pytest would exit with; only 0 and 1 are decided anew.
 
     Raises:
-        CkptbenchError: a file cannot be written; what was written stays.
+        CkptbenchError: the store cannot be read.
     """
     options, outcomes, context = run.options, run.outcomes.by_nodeid, RunContext(run)
     folded = fold_run(
@@ -66,6 +70,8 @@ def conclude_run(
         environment |= engine.get("accelerator", {})
     missed = (each.detail for each in outcomes.values() if each.status == "missed")
     notes = [*folded.notes, *run.store.notes(), *run.notes, missing_packages_note(missed)]
+    if stored := run.store.unreported(outcomes):
+        notes.append(f"{counted(stored, 'answer')} stored and not reported: not asked again")
     summary = Summary(
         run_id=options.run_id,
         started=run.started_iso,
@@ -80,16 +86,17 @@ def conclude_run(
         given=_given(options),
         drawing={name: getattr(options, name) for name in sampling_options()},
     )
-    summary, refusal = _update_baseline(options, config.invocation_params.dir, folded, summary)
+    unwritten: list[str] = []
+    refusal = ""
+    with _noted(unwritten):
+        summary, refusal = _update_baseline(options, config.invocation_params.dir, folded, summary)
     if exit_status in (0, 1):
         # Writing a new baseline accepts the differences from the old one.
         gate = "off" if summary.baseline_written else options.gate
         failed = run.outcomes.others_failed or bool(refusal) or gate_fails(summary, gate)
         summary = replace(summary, exit_status=int(failed))
-    write_files(run.folder, run.store, outcomes, folded, summary, run.task_results)
-    _write_copies(run, config.invocation_params.dir, summary)
-    result = _report(run, summary)
-    if options.mlflow and result.summary is not None:
+    result = _write(run, config.invocation_params.dir, folded, summary, unwritten)
+    if options.mlflow and result.summary is not None and not unwritten:
         from ..tracking.mlflow import tracking_message
 
         # The files are sent as they are, so a note of the result is only shown.
@@ -97,6 +104,48 @@ def conclude_run(
         shown = replace(result.summary, notes=(*result.summary.notes, note))
         return replace(result, summary=shown)
     return result
+
+
+def _write(
+    run: Run, directory: Path, folded: FoldedRun, summary: Summary, unwritten: list[str]
+) -> RunResult:
+    """Write the run's files; what cannot be written fails the run, and is named."""
+    if not run.store.path.exists():
+        unwritten.append(
+            f"{run.folder}: the run's folder was removed while it ran: nothing is kept"
+        )
+        return RunResult(_failed(summary, unwritten))
+    with _noted(unwritten):
+        write_files(
+            run.folder, run.store, run.outcomes.by_nodeid, folded, summary, run.task_results
+        )
+        _write_copies(run, directory, summary)
+    if unwritten:
+        # What was written says that all is well. The disk may have room for less than before.
+        summary = _failed(summary, unwritten)
+        try:
+            write_reports(run.folder, summary, run.task_results)
+        except CkptbenchError:
+            with suppress(OSError):
+                (run.folder / SUMMARY).unlink(missing_ok=True)
+        return RunResult(summary)
+    return _report(run, summary)
+
+
+@contextmanager
+def _noted(unwritten: list[str]) -> Iterator[None]:
+    """Note a file that cannot be written: the scores are shown all the same."""
+    try:
+        yield
+    except (CkptbenchError, OSError) as error:
+        reason = f"{error.where}: {error.what}" if isinstance(error, CkptbenchError) else str(error)
+        runlog.LOG.error("%s", reason)
+        unwritten.append(f"{reason}; the answers are stored: run again with the same --run-id")
+
+
+def _failed(summary: Summary, unwritten: list[str]) -> Summary:
+    status = summary.exit_status or 1
+    return replace(summary, unwritten=tuple(unwritten), exit_status=status)
 
 
 def _report(run: Run, summary: Summary) -> RunResult:

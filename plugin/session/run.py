@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from ..config.options import Options
 from ..results import log
 from ..results.answers import decode
 from ..results.layout import STORE
+from ..results.lease import BEAT_S, Lease
 from ..results.outcome import Outcomes
 from ..results.store import RunStore, earlier_runs
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
@@ -43,6 +46,7 @@ class Run:
         workers: how many workers the session has; 0 without pytest-xdist.
         checkpoints: in the order in which they are asked; empty when a conftest brings an engine.
         token: distinguishes this session's plan from an earlier one with the same run id.
+        process: id of the main process.
         started: seconds since the epoch.
         outcomes: of the items that reported so far, in the main process.
         notes: sentences for the readers of the scores.
@@ -60,7 +64,9 @@ class Run:
     notes: list[str] = field(default_factory=list)
     task_results: dict[str, dict[str, Any]] = field(default_factory=dict)
     _store: RunStore | None = None
+    process: int = field(default_factory=os.getpid)
     _log: Handler | None = None
+    _closing: threading.Event | None = None
 
     @property
     def started_iso(self) -> str:
@@ -80,10 +86,33 @@ class Run:
     @property
     def planned(self) -> bool:
         """Whether this session, here or in a worker, has stored a plan."""
-        return (self.folder / STORE).exists() and self.store.token() == self.token
+        # A store that is open can be read, even where its folder was removed.
+        known = self._store is not None or (self.folder / STORE).exists()
+        return known and self.store.token() == self.token
+
+    def keep_lease(self) -> None:
+        """Give signs of life until `close`, in the main process."""
+        if self._closing is not None:
+            return
+        self._closing = closing = threading.Event()
+
+        def beat() -> None:
+            while not closing.wait(BEAT_S):
+                self.store.beat(self.lease)
+
+        threading.Thread(target=beat, name="ckptbench_lease", daemon=True).start()
+
+    @property
+    def lease(self) -> Lease:
+        """On the run's folder; workers share the main process's."""
+        return Lease.now(self.token, self.process)
 
     def close(self) -> None:
-        """Close the store and the log."""
+        """Give the lease back, and close the store and the log."""
+        if self._closing is not None:
+            self._closing.set()
+            self.store.release(self.lease)
+            self._closing = None
         if self._log is not None:
             log.end(self._log)
             self._log = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,11 +29,13 @@ from .item import SampleItem
 from .make_items import Maker
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
+from .signals import INTERRUPTED, EndSignals
 from .worker import NOTES, share_the_machine, worker_number
 
 if TYPE_CHECKING:
     from ..gate.baseline import Baseline
 
+_SHARED = ("token", "process")  # what workers have of the main process's run
 KEY = pytest.StashKey["BenchSession"]()
 
 
@@ -49,6 +52,7 @@ class BenchSession:
         runner: runs the items; None until the plan is made, and when there are none to run.
         refused: whether an option does not fit what was collected.
         result: of the run, once it is over.
+        signals: those that end the run early.
     """
 
     config: pytest.Config
@@ -60,8 +64,12 @@ class BenchSession:
     runner: Runner | None = None
     refused: bool = False
     result: RunResult = field(default_factory=RunResult)
+    signals: EndSignals = field(init=False)
     _answering: Answering | None = None
     _repeated: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.signals = EndSignals(is_worker=bool(self.run.worker))
 
     @classmethod
     def begin(
@@ -82,7 +90,7 @@ class BenchSession:
             worker=workerinput.get("workerid", ""),
             workers=workerinput.get("workercount", 0),
             checkpoints=checkpoints,
-            **({"token": workerinput["ckptbench_token"]} if workerinput else {}),
+            **{name: workerinput[f"ckptbench_{name}"] for name in _SHARED if workerinput},
         )
         bench = cls(config, ours, run, Collected(config, options))
         config.stash[CONTEXT] = RunContext(run)
@@ -245,6 +253,9 @@ class BenchSession:
             progress=_Progress(self.config, quiet=bool(run.worker)),
             step=partial(step_of, worker_number(run.worker), run.workers),
         )
+        self.signals.catch(self.config)
+        if not run.worker:
+            run.keep_lease()
         self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
 
     def check_baseline(self) -> None:
@@ -272,6 +283,7 @@ class BenchSession:
                 for i, s in ((item, item.sample) for item in planned)
             ),
             {i.sample.hash: i.sample.fields for i in planned}.items(),
+            self.run.lease,
         )
 
     # While the items run
@@ -299,20 +311,22 @@ class BenchSession:
         Returns:
             What pytest should exit with.
         """
-        run = self.run
+        run, exit_status = self.run, self.signals.status or exit_status
         if self._answering is not None:
-            self._answering.close()
+            # Whoever interrupts it may kill it soon: a long request is not waited for.
+            self._answering.close(wait_s=3.0 if exit_status in INTERRUPTED else 30.0)
             self._answering = None
         if run.worker:
             getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)
-        stopped_before = exit_status > 1 and not run.outcomes.by_nodeid
+        stopped_before = exit_status > 1 and exit_status not in INTERRUPTED
+        stopped_before = stopped_before and not run.outcomes.by_nodeid
         if run.worker or stopped_before or not run.planned:
             return exit_status
         from .finish import conclude_run
 
         try:
             self.result = conclude_run(run, self.config, self.baseline, exit_status)
-        except CkptbenchError as error:
+        except (CkptbenchError, sqlite3.Error) as error:
             self.result = RunResult(failure=str(error))
             runlog.LOG.error("the run's files: %s", error)
             return exit_status if exit_status > 1 else 1

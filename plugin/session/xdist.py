@@ -40,6 +40,7 @@ class Controller:
         """Send a worker the run that it is part of."""
         node.workerinput["ckptbench_run_id"] = self._bench.run.options.run_id
         node.workerinput["ckptbench_token"] = self._bench.run.token
+        node.workerinput["ckptbench_process"] = self._bench.run.process
         node.workerinput["ckptbench_checkpoints"] = [asdict(c) for c in self._bench.checkpoints]
 
     @pytest.hookimpl(optionalhook=True)
@@ -68,6 +69,8 @@ class Controller:
         if self._checked or not self._bench.run.planned:
             return
         self._checked = True
+        self._bench.signals.catch(self._bench.config)
+        self._bench.run.keep_lease()
         try:
             self._bench.check_baseline()
             if any(group.own_checkpoint for group in self._bench.run.store.groups()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_folder import RunFolder
+from run_folder import RunFolder, stored
 
 
 def asked_and_reused(output: str) -> tuple[int, int]:
@@ -46,20 +45,6 @@ def test_a_killed_run_goes_on_where_it_was_and_a_further_one_asks_nothing(worksp
     assert asked + reused == planned
     another = command.replace("nightly", "another")
     assert asked_and_reused(workspace.run(f"pytest {another}").expect(0)) == (0, planned)
-
-
-def stored(store: Path) -> int:
-    """Answers that a run has on disk."""
-    if not store.exists():
-        return 0
-    connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)
-    try:
-        (count,) = connection.execute("SELECT COUNT(*) FROM responses").fetchone()
-    except sqlite3.OperationalError:  # its tables are being made
-        return 0
-    finally:
-        connection.close()
-    return int(count)
 
 
 @pytest.mark.slow

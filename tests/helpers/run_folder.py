@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,17 @@ def scores_in(checkpoint: dict[str, Any]) -> dict[str, dict[str, Any]]:
         for benchmark in checkpoint["benchmarks"]
         for score in benchmark["scores"]
     }
+
+
+def stored(store: Path) -> int:
+    """Answers that a run has on disk."""
+    if not store.exists():
+        return 0
+    connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)
+    try:
+        (count,) = connection.execute("SELECT COUNT(*) FROM responses").fetchone()
+    except sqlite3.OperationalError:  # its tables are being made
+        return 0
+    finally:
+        connection.close()
+    return int(count)

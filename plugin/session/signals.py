@@ -1,0 +1,71 @@
+"""Signals that end a run: what was answered is summarised and written before the process exits.
+
+pytest ends a session in order only for KeyboardInterrupt; SIGTERM and SIGHUP, which schedulers, CI
+and closed terminals send, would end the process at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+INTERRUPTED = (2, 129, 130, 143)
+"""Exit statuses of a run that somebody ended: pytest's of Ctrl-C, 128 + the signal."""
+_ENDING = ("SIGTERM", "SIGHUP")  # the latter is not on every system
+
+
+class EndSignals:
+    """The handlers of a process that runs samples.
+
+    Attributes:
+        status: 128 + the number of the signal; 0 before one came, and for a single Ctrl-C, whose
+            exit status pytest decides.
+    """
+
+    status = 0
+
+    def __init__(self, *, is_worker: bool) -> None:
+        self._is_worker = is_worker
+        self._owner = os.getpid()
+        self._came = 0
+        self._before: dict[int, Any] = {}
+
+    def catch(self, config: pytest.Config) -> None:
+        """Install the handlers until pytest is unconfigured; whoever has his own keeps it."""
+        if threading.current_thread() is not threading.main_thread() or self._before:
+            return
+        wanted: dict[int, Callable[[int, FrameType | None], None]] = {
+            getattr(signal, name): self._end for name in _ENDING if hasattr(signal, name)
+        }
+        if not self._is_worker:
+            wanted[signal.SIGINT] = self._end
+        for number, handler in wanted.items():
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                self._before[number] = signal.signal(number, handler)
+        config.add_cleanup(self._restore)
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._owner:  # a fork of ours, which ends as if there was no handler
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        if self._is_worker:  # the main process ends it, once it has written what there is
+            return
+        self._came += 1
+        if self._came > 1 or number != signal.SIGINT:
+            self.status = self.status or 128 + number
+        if self._came == 1:
+            raise KeyboardInterrupt(f"signal {signal.Signals(number).name}")
+        if self._came > 2:  # whoever insists loses what is not yet written
+            os._exit(self.status)
