@@ -193,18 +193,17 @@ class RunStore(StoreReader):
 
     def beat(self, lease: Lease) -> None:
         """Give a sign of life of the session that holds the lease."""
-        self._of_the_lease("UPDATE meta SET value = ?2", lease)
+        self._of_the_lease("UPDATE meta SET value = ?", json.dumps(asdict(lease)), token=lease.token)
 
     def release(self, lease: Lease) -> None:
         """Let the next session in."""
-        self._of_the_lease("DELETE FROM meta", lease)
+        self._of_the_lease("DELETE FROM meta", token=lease.token)
 
-    def _of_the_lease(self, change: str, lease: Lease) -> None:
+    def _of_the_lease(self, change: str, *values: str, token: str) -> None:
         # A folder that cannot be written has said so already, or will.
         with contextlib.suppress(CkptbenchError), self._transaction() as db:
-            own = "WHERE name = 'lease' AND json_extract(value, '$.token') = ?1"
-            arguments = (lease.token, json.dumps(asdict(lease)))
-            db.execute(f"{change} {own}", arguments if "?2" in change else arguments[:1])
+            own = "WHERE name = 'lease' AND json_extract(value, '$.token') = ?"
+            db.execute(f"{change} {own}", (*values, token))
 
     def token(self) -> str:
         """Identifier of the session whose plan is stored; empty without a plan."""

@@ -11,6 +11,7 @@ import pytest
 
 from ckptbench import Failed, Generate, Generated
 from ckptbench.checkpoints.kind import LoadOptions
+from ckptbench.fixtures.engines.causal import slot_forward as slot_forward_module
 from ckptbench.fixtures.engines.causal.drawing import draw
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.forward import CausalForward
@@ -306,6 +307,49 @@ def test_the_kernel_draws_the_same(dtype: str, gpu: str) -> None:
         ids, finite = kernel.draw(logits, sampling, steps, owner)
         assert torch.equal(finite, wanted.finite)
         assert torch.equal(ids[finite], wanted.ids[finite])
+
+
+@pytest.mark.parametrize(("heads", "key_heads", "size"), [(14, 2, 64), (4, 4, 80), (32, 1, 256)])
+@pytest.mark.parametrize(("dtype", "near"), [("bfloat16", 2e-2), ("float32", 1e-5)])
+def test_the_kernel_attends_to_the_same_columns(
+    heads: int, key_heads: int, size: int, dtype: str, near: float, gpu: str
+) -> None:
+    import torch
+
+    kernel = pytest.importorskip("ckptbench.fixtures.engines.causal.attention_kernel")
+    numbers = torch.Generator().manual_seed(0)
+
+    def random(*shape: int) -> Any:
+        return torch.randn(shape, generator=numbers).to(gpu, getattr(torch, dtype))
+
+    query = random(5, heads, 1, size)
+    # As a cache holds them, more columns than are read; what is behind a text may be anything.
+    key, value = (random(5, 200, key_heads, size)[:, :150].transpose(1, 2) for _ in range(2))
+    lengths = torch.tensor([1, 63, 64, 65, 150], device=gpu)
+    value[0, :, 1:], key[1, :, 63:] = float("nan"), float("inf")
+    attended = kernel.attend(query, key, value, lengths, 0.2)[:, 0]
+    for row, length in enumerate(lengths.tolist()):
+        keys, values = (
+            each[row, :, :length].repeat_interleave(heads // key_heads, 0).double()
+            for each in (key, value)
+        )
+        weights = (0.2 * query[row].double() @ keys.transpose(1, 2)).softmax(-1)
+        assert torch.allclose(attended[row].double(), (weights @ values)[:, 0], atol=near, rtol=0)
+
+
+@pytest.mark.parametrize("change", [lambda mask: mask.float(), lambda mask: mask[..., 0], None])
+def test_a_model_that_changes_its_mask_does_without(
+    change: Callable[[Any], Any] | None, load_causal: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward = CausalForward(load_causal("llama").model, 0)
+    assert slot_forward(forward) is not None
+    attention = slot_forward_module._attention
+
+    def changed(module: Any, query: Any, key: Any, value: Any, mask: Any, **settings: Any) -> Any:
+        return attention(module, query, key, value, change(mask) if change else None, **settings)
+
+    monkeypatch.setattr(slot_forward_module, "_attention", changed)
+    assert slot_forward(forward) is None
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2", "gpt2"])
