@@ -71,8 +71,10 @@ class RunStore(StoreReader):
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(_SCHEMA)
-            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
-            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+            # Only a new store is written to: another session may be writing for long.
+            if self._meta("format") is None:
+                self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
+            found = self._meta("format")
         except (OSError, sqlite3.Error) as error:
             remedy = "free space, or choose another folder with --results-dir"
             raise self._unwritable(error, remedy) from error
@@ -153,6 +155,8 @@ class RunStore(StoreReader):
         Raises:
             CkptbenchError: another session works in the folder, or it cannot be written.
         """
+        if lease is not None:
+            self._holder(lease)  # who holds it may be writing, and let nobody else write
         with self._transaction() as db:
             if lease is not None and (note := self._take(db, lease)):
                 notes = [*notes, note]
@@ -177,8 +181,14 @@ class RunStore(StoreReader):
 
     def _take(self, db: sqlite3.Connection, lease: Lease) -> str:
         """Take the run's lease; a note where another session left its own behind."""
-        row = db.execute("SELECT value FROM meta WHERE name = 'lease'").fetchone()
-        held = Lease(**json.loads(row[0])) if row else None
+        held = self._holder(lease)
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('lease', ?)", (json.dumps(asdict(lease)),))
+        return f"taken over from {held}, which did not end in order" if held else ""
+
+    def _holder(self, lease: Lease) -> Lease | None:
+        """Whose lease is left behind here; an error where another session works."""
+        row = self._meta("lease")
+        held = Lease(**json.loads(row)) if row else None
         if held is not None and held.holds_against(lease):
             folder = self.path.parent
             raise CkptbenchError(
@@ -188,12 +198,13 @@ class RunStore(StoreReader):
                 f"{folder.parent}/OTHER -o {folder.parent}/MERGED`; or wait for that one to end "
                 f"and run the same command with --run-id={folder.name} again.",
             )
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('lease', ?)", (json.dumps(asdict(lease)),))
-        return f"taken over from {held}, which did not end in order" if held else ""
+        return held
 
     def beat(self, lease: Lease) -> None:
         """Give a sign of life of the session that holds the lease."""
-        self._of_the_lease("UPDATE meta SET value = ?", json.dumps(asdict(lease)), token=lease.token)
+        self._of_the_lease(
+            "UPDATE meta SET value = ?", json.dumps(asdict(lease)), token=lease.token
+        )
 
     def release(self, lease: Lease) -> None:
         """Let the next session in."""

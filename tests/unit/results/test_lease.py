@@ -1,0 +1,83 @@
+"""The lease on a run's folder: who is let in, and what is said to who is not."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ckptbench import CkptbenchError
+from ckptbench.results.layout import STORE
+from ckptbench.results.lease import STALE_S, Lease
+from ckptbench.results.store import RunStore
+
+HERE = socket.gethostname()
+MINE = Lease("mine", os.getpid(), HERE, time.time())
+
+
+def dead() -> int:
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def plan(store: RunStore, lease: Lease) -> None:
+    store.write_plan(lease.token, [], [], [], [], lease)
+
+
+@pytest.mark.parametrize(
+    ("held", "stays_out"),
+    [
+        (Lease("other", os.getppid(), HERE, time.time()), True),
+        (Lease("other", 1, HERE, time.time()), True),
+        (Lease("other", os.getppid(), HERE, time.time() - STALE_S - 1), False),
+        (Lease("other", os.getpid(), HERE, time.time()), False),
+        (Lease("mine", os.getppid(), HERE, time.time()), False),
+        (Lease("other", os.getppid(), f"not-{HERE}", time.time()), True),
+        (Lease("other", os.getppid(), f"not-{HERE}", time.time() - STALE_S - 1), False),
+    ],
+    ids=["alive", "of another user", "silent", "this process", "this session", "elsewhere",
+         "silent elsewhere"],
+)  # fmt: skip
+def test_who_works_keeps_others_out(held: Lease, stays_out: bool) -> None:
+    assert held.holds_against(MINE) is stays_out
+
+
+def test_a_dead_process_holds_nothing() -> None:
+    assert not Lease("other", dead(), HERE, time.time()).holds_against(MINE)
+
+
+def test_a_lease_is_refused_taken_over_and_given_back(tmp_path: Path) -> None:
+    other = Lease("other", os.getppid(), HERE, time.time())
+    store, second = RunStore(tmp_path), RunStore(tmp_path)
+    plan(store, other)
+    with pytest.raises(CkptbenchError, match=f"another session works .*process {os.getppid()}"):
+        plan(second, MINE)
+    assert second.token() == "other"
+    store.release(MINE)  # not its own
+    with pytest.raises(CkptbenchError, match="another session"):
+        plan(second, MINE)
+    store.release(other)
+    plan(second, MINE)
+    assert not any("taken over" in note for note in second.notes())
+    second.release(MINE)
+    plan(store, Lease("late", dead(), HERE, time.time()))
+    store.beat(MINE)  # it has lost the lease, and does not get it back by a sign of life
+    plan(second, MINE)
+    assert any("taken over from process" in note for note in second.notes())
+
+
+def test_a_session_that_is_writing_is_named(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    plan(store, Lease("other", os.getppid(), HERE, time.time()))
+    writing = sqlite3.connect(tmp_path / STORE, isolation_level=None)
+    writing.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CkptbenchError, match="another session works"):
+        plan(RunStore(tmp_path), MINE)
