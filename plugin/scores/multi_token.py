@@ -22,7 +22,7 @@ _AGREEMENT = Metric(gated=False)
 _LENGTH = Metric("", gated=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class HeadCounts:
     """What was counted in one generated text.
 
@@ -55,6 +55,7 @@ def multi_token_scores(texts: Sequence[HeadCounts], heads: int) -> tuple[Score, 
     """
     if not texts or heads < 2:
         return ()
+    texts = sorted(texts)  # sums differ in their last digits with the order of addition
     names = [f"mtp_agreement@{number}" for number in range(2, heads + 1)]
     lacking = sum(len(text.agreed) != heads - 1 for text in texts)
     if lacking:

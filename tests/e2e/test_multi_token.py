@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -45,14 +46,14 @@ def test_heads_are_measured_beside_pass_at_k(tmp_path: Path) -> None:
     assert re.search(r"mtp_agreement@4 +100\.00%", shown)
     assert re.search(r"mtp_accepted_length +4\.000", shown)
     # Pass@1 keeps its samples for paired comparisons, and the baseline holds no other metric.
-    (measured,) = read(first.path).checkpoints
+    (measured,) = read(first.path).measurements
     table = measured.benchmarks[0].table
     assert table is not None
     assert table.metrics == ("pass@1",)
-    assert "mtp_" not in (first.path / "best_baseline.json").read_text("utf-8").replace(
-        "mtp_heads", ""
-    )
-    second, shown = run(tmp_path, "second", f"--baseline={first.path / 'best_baseline.json'}")
+    (baseline,) = first.path.glob("*_baseline.json")
+    (kept,) = json.loads(baseline.read_text("utf-8"))["benchmarks"].values()
+    assert list(kept["scores"]) == ["pass@1"]
+    second, shown = run(tmp_path, "second", f"--baseline={baseline}")
     assert second.checkpoint["asked"] == 0
     assert second.scores == first.scores
     assert "identical" in shown

@@ -37,6 +37,11 @@ def test_places_of_all_texts_are_pooled() -> None:
     assert [(s.n, s.clusters) for s in (second, third, length)] == [(2, 2), (2, 2), (3, 2)]
 
 
+def test_the_order_of_texts_does_not_matter() -> None:
+    texts = [HeadCounts(str(n), str(n % 7), 9 + n % 5, (n % 3, n % 2, 1), 3 + n) for n in range(50)]
+    assert multi_token_scores(texts, 4) == multi_token_scores(texts[::-1], 4)
+
+
 def test_errors_and_intervals_are_those_of_places_in_clusters() -> None:
     """As if each place were a sample of 0 or 1, in the cluster of its text."""
     second, _, length = multi_token_scores(TEXTS, 3)
