@@ -18,6 +18,7 @@ from .._util.text import percent
 from .answer_kinds import StoredFields, answer, answer_text
 
 __all__ = [
+    "MTP_HEADS",
     "Answer",
     "CompoundRequest",
     "CompoundResponse",
@@ -37,6 +38,9 @@ __all__ = [
 
 CANDIDATES = 5
 """Candidates of a filled mask that are shown."""
+
+MTP_HEADS = "mtp_heads"
+"""Setting of an engine: how many heads of multi-token prediction it counts the agreement of."""
 
 
 class SingleRequest:
@@ -208,7 +212,9 @@ class Generate(SingleRequest):
         return self.max_tokens
 
 
-@answer("generated", text=lambda stored: str(stored.get("text", "")), rare=("null",))
+@answer(
+    "generated", text=lambda stored: str(stored.get("text", "")), rare=("null", "agreed", "passes")
+)
 @dataclass(frozen=True, slots=True)
 class Generated:
     """The answer to a `Generate`.
@@ -218,12 +224,18 @@ class Generated:
         tokens: how many were generated.
         finish: `stop` at a stop string, `eos` by the model's own end, `length` at `max_tokens`.
         null: whether a server gave `null` instead of a text; the text is empty then.
+        agreed: of a model with multi-token prediction, for each head behind the first: at how
+            many places of the text its first choice is that of the first head there; see
+            `scores.multi_token`. Empty where that was not counted.
+        passes: forward passes that self-speculative greedy decoding takes for these tokens.
     """
 
     text: str
     tokens: int
     finish: Literal["stop", "eos", "length"]
     null: bool = False
+    agreed: tuple[int, ...] = ()
+    passes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

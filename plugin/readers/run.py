@@ -222,11 +222,13 @@ def _kept_table(
 def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
     """The columns of the metrics that a result shows; None when they give other scores.
 
-    A run may show only some of its metrics.
+    A run may show only some of its metrics, and beside them others that are made of all answers at
+    once and have no column.
     """
-    metrics = tuple(score.metric for score in result.scores)
-    if not set(metrics) <= set(table.metrics):
+    scores = [score for score in result.scores if score.metric in table.metrics]
+    if not scores:
         return None
+    metrics = tuple(score.metric for score in scores)
     indexes = [table.metrics.index(metric) for metric in metrics]
     table = replace(table, metrics=metrics, values=table.values[:, indexes])
     same = all(
@@ -234,7 +236,7 @@ def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | Non
         and made.n == written.n
         and (made.value is None) == (written.value is None)
         and abs((made.value or 0.0) - (written.value or 0.0)) < 1e-9
-        for made, written in zip(fold(table), result.scores, strict=True)
+        for made, written in zip(fold(table), scores, strict=True)
     )
     # An incomplete result shows no values, and is not compared.
     return table if same or not result.coverage.complete else None

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._util.text import counted
 from .._util.version import __version__
+from ..api.requests import Answer, Generated
 from ..api.sample import content_hash
 from ..config.options import Options
 from ..gate.baseline import (
@@ -44,6 +45,8 @@ from ..scores.aggregate import (
     without,
 )
 from ..scores.composite import DEFAULT_WEIGHTS, composite
+from ..scores.metric import wanted_among
+from ..scores.multi_token import HeadCounts, multi_token_scores
 from ..scores.noise import floor_notes, noise_floor, noise_of
 from ..scores.reducers import reducer_of
 from ..scores.score import Reducer, SampleValues, Score
@@ -67,6 +70,8 @@ class GroupFold:
         most_trials: trials that were planned of a sample.
         repeats: of items that were asked again: whether the outcome flipped, in another batch size.
         work: seconds of wall time, items that the model answered, items with a stored answer.
+        heads: heads of multi-token prediction that the checkpoint has.
+        texts: generated texts of the scored items, where it has such heads.
     """
 
     number: int
@@ -79,6 +84,8 @@ class GroupFold:
     most_trials: int = 1
     repeats: list[tuple[bool | None, bool]] = field(default_factory=list)
     work: tuple[float, int, int] = (0.0, 0, 0)
+    heads: int = 0
+    texts: list[HeadCounts] = field(default_factory=list)
 
     def add(self, item: PlannedItem, recorded: Outcome) -> None:
         """Count one item's outcome."""
@@ -110,15 +117,23 @@ class GroupFold:
         values = tabulate(self.trials, self.reducer, self.metadata.benchmark)
         return without(only(values, self.metadata.metrics), self.unavailable)
 
+    def add_text(self, item: PlannedItem, response: Answer) -> None:
+        """Count what the heads of multi-token prediction got right in one item's text."""
+        if isinstance(response, Generated):
+            counts = (response.tokens, response.agreed, response.passes)
+            self.texts.append(HeadCounts(item.sample, item.cluster, *counts))
+
     @cached_property
     def measured(self) -> BenchmarkMeasurement:
         """The group's scores, as they are compared with a baseline's."""
         own = self.metadata
+        of_heads = {score.metric: score for score in multi_token_scores(self.texts, self.heads)}
+        of_heads = {name: of_heads[name] for name in wanted_among(of_heads, own.metrics)}
         return BenchmarkMeasurement(
             own.benchmark,
             own.protocol,
             own.primary,
-            fold(self.table),
+            (*fold(self.table), *of_heads.values()),
             self.table,
             incomplete=self.coverage.missing,
             settings=own.identity,

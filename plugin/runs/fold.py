@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .._util.names import name_list
+from ..api.requests import MTP_HEADS
 from ..config.options import Options
 from ..gate.baseline import Baseline
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
 from ..gate.scope import Scope
 from ..gate.verdict import Rules, Verdict
+from ..results.answers import decode
 from ..results.outcome import Outcome
 from ..results.store import RunStore
 from ..results.summary import CheckpointResult
@@ -62,14 +65,14 @@ def fold_run(
         amend: gives a checkpoint's result as other code completes it.
         scope: what the gate compares.
     """
-    groups = _group_folds(store, outcomes)
+    engines, nulls = store.engines(), store.nulls()
+    groups = _group_folds(store, outcomes, engines)
     members: dict[str, list[GroupFold]] = {}
     for group in groups:
         if group.statuses:
             members.setdefault(group.metadata.checkpoint, []).append(group)
     folds = [CheckpointFold(name, of_one) for name, of_one in members.items()]
     scope = scope or Scope(tolerance=options.tolerance, gate_on=frozenset(options.gate_on))
-    engines, nulls = store.engines(), store.nulls()
     results, baselines, notes = [], {}, []
     noted: dict[str, list[str]] = {}
     evaluations = _evaluations(folds, options, baseline, scope)
@@ -90,7 +93,9 @@ def fold_run(
     return FoldedRun(tuple(results), baselines, tuple(dict.fromkeys(notes)), errors)
 
 
-def _group_folds(store: RunStore, outcomes: Mapping[str, Outcome]) -> list[GroupFold]:
+def _group_folds(
+    store: RunStore, outcomes: Mapping[str, Outcome], engines: Mapping[str, Mapping[str, Any]]
+) -> list[GroupFold]:
     """The planned groups in order, with the outcomes of their items."""
     groups = [GroupFold(number, metadata) for number, metadata in enumerate(store.groups())]
     for item in store.plan():
@@ -99,6 +104,13 @@ def _group_folds(store: RunStore, outcomes: Mapping[str, Outcome]) -> list[Group
         groups[number].repeats.append((flipped, other_batch))
     for number, work in store.work().items():
         groups[number].work = work
+    for group in groups:
+        settings = engines.get(group.metadata.checkpoint, {}).get("settings", {})
+        group.heads = settings.get(MTP_HEADS, 0)
+        for item, _, response in store.answered(group.number) if group.heads else ():
+            scored = outcomes.get(item.nodeid, NOT_RUN).status in ("passed", "missed")
+            if scored and response is not None:
+                group.add_text(item, decode(response))
     return groups
 
 

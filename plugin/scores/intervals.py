@@ -215,7 +215,7 @@ def korn_graubard_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]
     means = sums.sum(axis=-1) / n
     worst = means * (1 - means)
     kish = n * n / (sizes @ sizes)
-    seen = np.minimum(kish * _squared_error(sums, sizes, means), worst)
+    seen = np.minimum(kish * squared_error(sums, sizes, means), worst)
     effective = kish * (g * worst + 0.25) / (g * seen + 0.25)
     return _beta_interval(means, effective, g - 1)
 
@@ -244,7 +244,7 @@ def hall_t_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """
     n, g = sizes.sum(), len(sizes)
     means = sums.sum(axis=-1) / n
-    errors = np.sqrt(_squared_error(sums, sizes, means))
+    errors = np.sqrt(squared_error(sums, sizes, means))
     largest = np.abs(sums / sizes).max(axis=-1)
     errors = np.where(errors > _ROUNDING * largest, errors, 0.0)
     deviations = sums - sizes * means[..., None]
@@ -259,7 +259,7 @@ def hall_t_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     return low, means - errors * np.minimum(lower, -quantile)
 
 
-def _squared_error(sums: Floats, sizes: Floats, means: Floats) -> Floats:
+def squared_error(sums: Floats, sizes: Floats, means: Floats) -> Floats:
     """`[...]`: the square of `cluster_standard_error`, from the sums of clusters `[..., g]`."""
     deviations = sums - sizes * means[..., None]
     g = len(sizes)

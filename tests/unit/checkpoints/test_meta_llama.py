@@ -1,8 +1,4 @@
-"""A Llama by Meta's names, with four heads, against a forward pass written here from its tensors.
-
-The forward pass follows the architecture's definition: rotary positions on neighbouring pairs,
-heads of keys and values shared by groups of query heads, RMS norms, gated feed-forward.
-"""
+"""A Llama by Meta's names, with four heads, against a forward pass written from its tensors."""
 
 from __future__ import annotations
 
@@ -12,6 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from meta_llama_weights import (
+    EPS,
+    HEAD,
+    HEADS,
+    KV_HEADS,
+    LAYERS,
+    PARAMS,
+    THETA,
+    WIDTH,
+    WORDS,
+    head_logits,
+    save_run,
+    tensors,
+)
 
 from ckptbench import Generate
 from ckptbench._util.errors import CkptbenchError
@@ -19,114 +29,7 @@ from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
-WIDTH, HEADS, KV_HEADS, INNER, LAYERS, EXTRA = 32, 4, 2, 48, 3, 3
-HEAD = WIDTH // HEADS
-THETA, EPS = 5000.0, 1e-5
-PARAMS = {
-    "dim": WIDTH, "n_layers": LAYERS + EXTRA, "n_heads": HEADS, "n_kv_heads": KV_HEADS,
-    "norm_eps": EPS, "rope_theta": THETA, "vocab_size": -1, "max_seq_len": 64,
-}  # fmt: skip
-WORDS = ("<unk>", "<s>", "</s>", *(f"w{number}" for number in range(40)))
 PROMPT = "w3 w17 w5 w30 w8"
-
-
-def layer_tensors(prefix: str, numbers: Any, kv_heads: int = KV_HEADS) -> dict[str, Any]:
-    import torch
-
-    def random(*size: int) -> Any:
-        return torch.randn(size, generator=numbers) * 0.3
-
-    kv = kv_heads * HEAD
-    return {
-        f"{prefix}.attention.wq.weight": random(WIDTH, WIDTH),
-        f"{prefix}.attention.wk.weight": random(kv, WIDTH),
-        f"{prefix}.attention.wv.weight": random(kv, WIDTH),
-        f"{prefix}.attention.wo.weight": random(WIDTH, WIDTH),
-        f"{prefix}.feed_forward.w1.weight": random(INNER, WIDTH),
-        f"{prefix}.feed_forward.w2.weight": random(WIDTH, INNER),
-        f"{prefix}.feed_forward.w3.weight": random(INNER, WIDTH),
-        f"{prefix}.attention_norm.weight": 1 + random(WIDTH),
-        f"{prefix}.ffn_norm.weight": 1 + random(WIDTH),
-    }
-
-
-def tensors(kv_heads: int = KV_HEADS) -> dict[str, Any]:
-    """A random model with its trunk, layer L-1 as head 0, and the heads behind it."""
-    import torch
-
-    numbers = torch.Generator().manual_seed(3)
-    weights = {
-        "tok_embeddings.weight": torch.randn((len(WORDS), WIDTH), generator=numbers),
-        "norm.weight": 1 + 0.1 * torch.randn(WIDTH, generator=numbers),
-        "output.weight": torch.randn((len(WORDS), WIDTH), generator=numbers),
-    }
-    for number in range(LAYERS):
-        weights |= layer_tensors(f"layers.{number}", numbers, kv_heads)
-    for number in range(EXTRA):
-        weights |= layer_tensors(f"extra_heads.{number}", numbers, kv_heads)
-    return weights
-
-
-def norm(x: Any, weight: Any) -> Any:
-    return x / (x.pow(2).mean(-1, keepdim=True) + EPS).sqrt() * weight
-
-
-def rotated(x: Any) -> Any:
-    """Each pair of neighbours of `[length, heads, size]`, as a complex number, turned."""
-    import torch
-
-    rates = THETA ** (-torch.arange(0, HEAD, 2).double() / HEAD)
-    angles = torch.arange(x.shape[0]).double().unsqueeze(1) * rates
-    turns = torch.polar(torch.ones_like(angles), angles).unsqueeze(1)
-    pairs = torch.view_as_complex(x.double().reshape(*x.shape[:-1], -1, 2))
-    return torch.view_as_real(pairs * turns).flatten(-2)
-
-
-def block(weights: dict[str, Any], prefix: str, x: Any) -> Any:
-    import torch
-
-    def of(name: str) -> Any:
-        return weights[f"{prefix}.{name}.weight"].double()
-
-    length = len(x)
-    h = norm(x, of("attention_norm"))
-    q = rotated((h @ of("attention.wq").T).view(length, HEADS, HEAD))
-    keys = (h @ of("attention.wk").T).view(length, -1, HEAD)
-    values = (h @ of("attention.wv").T).view(length, -1, HEAD)
-    shared = HEADS // keys.shape[1]
-    k, v = (each.repeat_interleave(shared, dim=1) for each in (rotated(keys), values))
-    scores = torch.einsum("qhd,khd->hqk", q, k) / HEAD**0.5
-    ahead = torch.ones(length, length, dtype=torch.bool).triu(1)
-    mixed = torch.einsum("hqk,khd->qhd", scores.masked_fill(ahead, -torch.inf).softmax(-1), v)
-    x = x + mixed.reshape(length, WIDTH) @ of("attention.wo").T
-    h = norm(x, of("ffn_norm"))
-    gate = torch.nn.functional.silu(h @ of("feed_forward.w1").T)
-    return x + (gate * (h @ of("feed_forward.w3").T)) @ of("feed_forward.w2").T
-
-
-def head_logits(weights: dict[str, Any], ids: list[int], head: int = 0) -> Any:
-    """Logits `[length, vocabulary]` of one head on the trunk's output."""
-    x = weights["tok_embeddings.weight"].double()[ids]
-    for number in range(LAYERS - 1):
-        x = block(weights, f"layers.{number}", x)
-    x = block(weights, f"layers.{LAYERS - 1}" if head == 0 else f"extra_heads.{head - 1}", x)
-    output = weights.get("output.weight", weights["tok_embeddings.weight"])
-    return norm(x, weights["norm.weight"].double()) @ output.double().T
-
-
-def save_words(folder: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    vocabulary = {word: index for index, word in enumerate(WORDS)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A", special_tokens=[("<s>", 1)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
-    ).save_pretrained(folder)
 
 
 Save = Callable[..., Path]
@@ -137,15 +40,8 @@ def save_meta(tmp_path: Path) -> Save:
     """Saves weights as a training run does, with the sizes beside them."""
 
     def saved(weights: dict[str, Any], prefix: str = "", **content: Any) -> Path:
-        import torch
-
-        file = tmp_path / "run" / "checkpoint_best.pt"
-        file.parent.mkdir(exist_ok=True)
-        save_words(file.parent)
-        (file.parent / "params.json").write_text(json.dumps(PARAMS))
         prefixed = {prefix + name: tensor for name, tensor in weights.items()}
-        torch.save({"model_state_dict": prefixed, **content}, file)
-        return file
+        return save_run(tmp_path / "run" / "checkpoint_best.pt", prefixed, **content)
 
     return saved
 
@@ -212,6 +108,8 @@ def test_a_model_without_further_heads_is_an_ordinary_llama(save_meta: Save) -> 
     loaded = load(file)
     assert float((model_logits(loaded, IDS) - head_logits(weights, IDS)).abs().max()) < 1e-4
     assert loaded.notes == ()
+    assert loaded.extra_heads == ()
+    assert not any("extra" in name for name, _ in loaded.model.named_modules())
 
 
 def test_what_takes_no_part_is_said(save_meta: Save) -> None:
@@ -226,10 +124,29 @@ def test_what_takes_no_part_is_said(save_meta: Save) -> None:
     assert notes == (
         "checkpoint_best.pt: epoch 4; val_metrics: loss 1.25",
         "multi-token prediction with 4 heads: layer 2 is the head of the next token, the others "
-        "are not used",
+        "are only measured beside it",
         "a value head is not used",
         "1 weights are not used: probe.weight",
     )
+
+
+@pytest.mark.parametrize("change", ["one is missing", "one is no such layer", "another shape"])
+def test_heads_that_are_no_layers_of_the_model_are_left_out(change: str, save_meta: Save) -> None:
+    import torch
+
+    weights = tensors()
+    if change == "one is missing":
+        weights = {n: t for n, t in weights.items() if not n.startswith("extra_heads.1.")}
+    elif change == "one is no such layer":
+        weights["extra_heads.1.linear.weight"] = torch.zeros(2)
+    else:
+        weights["extra_heads.1.feed_forward.w2.weight"] = torch.zeros(WIDTH, 8)
+    file = save_meta(weights)
+    (file.parent / "params.json").write_text(json.dumps(PARAMS | {"n_layers": LAYERS}))
+    loaded = load(file)
+    assert loaded.extra_heads == ()
+    assert any("the others are not used: they are no layers like it" in n for n in loaded.notes)
+    assert float((model_logits(loaded, IDS) - head_logits(weights, IDS)).abs().max()) < 1e-4
 
 
 def test_without_an_output_matrix_the_embedding_is_it(save_meta: Save) -> None:

@@ -257,3 +257,20 @@ def test_without_its_baseline_file_such_a_run_is_numbers(foreign: Path) -> None:
     result = read_run(foreign)
     assert result.measurements[0].owner_of("quiz_best").table is None  # type: ignore[union-attr]
     assert any("has a reducer of its own" in note for note in result.notes)
+
+
+def test_a_metric_of_all_answers_at_once_leaves_the_others_their_table(folder: Path) -> None:
+    """Such as lm-eval's perplexities: it has no column, and the rest is compared in pairs."""
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    for checkpoint in summary["checkpoints"]:
+        scores = checkpoint["benchmarks"][0]["scores"]
+        scores.append({**scores[0], "metric": "of_all_answers", "gated": False})
+    path.write_text(json.dumps(summary), encoding="utf-8")
+    result = read_run(folder)
+    assert not any("compared as numbers" in note for note in result.notes)
+    for measurement in result.measurements:
+        (bench,) = measurement.benchmarks
+        assert bench.table is not None
+        assert bench.table.metrics == ("real@1", "real@5")
+        assert bench.score("of_all_answers") is not None
