@@ -43,7 +43,12 @@ class Key(NamedTuple):
 
 
 def keys_of(
-    fingerprint: str, settings: Mapping[str, Any], protocol: str, seed: int, revision: int = 1
+    fingerprint: str,
+    settings: Mapping[str, Any],
+    protocol: str,
+    seed: int,
+    revision: int = 1,
+    engine: int = 1,
 ) -> Callable[[str, int, Request], Key]:
     """A function from a sample's hash, a trial and the request to their key.
 
@@ -53,8 +58,10 @@ def keys_of(
         protocol: its name.
         seed: of the session.
         revision: of the protocol; the first one leaves no mark in a key.
+        engine: revision of the code that answers; neither does its first one.
     """
     revised = protocol if revision == 1 else f"{protocol}@{revision}"
+    revised += "" if engine == 1 else f"|engine@{engine}"
     shared = hashlib.sha256(
         f"{fingerprint}|{sorted(settings.items())!r}|{revised}|{seed}|".encode()
     )

@@ -260,7 +260,8 @@ class Answering:
         fingerprint, settings = self._describe(engine, group)
         pending: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
-        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, protocol.revision)
+        revisions = protocol.revision, getattr(engine, "revision", 1)
+        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, *revisions)
         for item in block.items:
             try:
                 request = group.protocol.ask(item.sample, group.context(item.trial))

@@ -114,6 +114,17 @@ def test_another_checkpoint_or_setting_is_asked_anew(
     assert len(standard.asked) == 4
 
 
+def test_another_revision_of_the_engine_is_asked_anew(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.change("conftest.py", "class Scripted:", "class Scripted:\n    revision = 2")
+    standard.run_apart()
+    assert len(standard.asked) == 4
+    standard.forget_asked()
+    standard.run_apart()
+    assert standard.asked == []
+
+
 def test_another_seed_is_asked_anew(standard: Any) -> None:
     standard.run()
     standard.forget_asked()
