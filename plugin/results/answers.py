@@ -23,6 +23,14 @@ def _stored(answer: Any) -> dict[str, Any]:
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_stored)
 
 
+def escaped(text: str) -> str:
+    """A text with every half of a surrogate pair, which UTF-8 has not, as its escape.
+
+    A path that is not UTF-8 has such halves. In JSON the escape reads back as what it was.
+    """
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 class NoLongerAnAnswer(ValueError):
     """A stored response is of a kind that was an answer once, and is asked again now."""
 
@@ -68,7 +76,7 @@ def keys_of(
 
     def key(sample: str, trial: int, request: Request) -> Key:
         digest = shared.copy()
-        digest.update(f"{sample}|{trial}|{request!r}".encode("utf-8", "surrogatepass"))
+        digest.update(f"{sample}|{trial}|{request!r}".encode())
         return Key(digest.hexdigest()[:32], fingerprint, protocol, sample, trial, seed)
 
     return key
@@ -78,10 +86,13 @@ def encode(response: Answer) -> str:
     """A response as JSON; failures are not kept, so that they are asked again.
 
     Raises:
-        ValueError: a number in it is not finite; see `session.compound.accepted`.
+        ValueError: it holds what cannot be stored; see `session.compound.accepted`.
         KeyError: it is no answer.
     """
-    return ENCODER.encode(_stored(response))
+    text = ENCODER.encode(_stored(response))
+    if not text.isascii():
+        text.encode()  # half of a surrogate pair would be refused by the store, with its neighbours
+    return text
 
 
 def decode(text: str) -> Answer:
