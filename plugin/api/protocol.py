@@ -101,6 +101,7 @@ class Engine(Protocol):
             so two checkpoints must never share one.
         settings: what else decides an answer (sequence length, dtype), JSON scalars by name.
             They travel with every score and are part of the key an answer is stored under.
+        revision: of the code that answers, also part of that key; 1 where it is left out.
         notes: what a reader of the scores must know of the model; may be left out.
         facts: what the checkpoint states of its training, JSON scalars by name, such as `epoch`
             and `val_loss`; may be left out.

@@ -23,6 +23,14 @@ def _stored(answer: Any) -> dict[str, Any]:
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_stored)
 
 
+def escaped(text: str) -> str:
+    """A text with every half of a surrogate pair, which UTF-8 has not, as its escape.
+
+    A path that is not UTF-8 has such halves. In JSON the escape reads back as what it was.
+    """
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 class NoLongerAnAnswer(ValueError):
     """A stored response is of a kind that was an answer once, and is asked again now."""
 
@@ -43,7 +51,12 @@ class Key(NamedTuple):
 
 
 def keys_of(
-    fingerprint: str, settings: Mapping[str, Any], protocol: str, seed: int, revision: int = 1
+    fingerprint: str,
+    settings: Mapping[str, Any],
+    protocol: str,
+    seed: int,
+    revision: int = 1,
+    engine: int = 1,
 ) -> Callable[[str, int, Request], Key]:
     """A function from a sample's hash, a trial and the request to their key.
 
@@ -53,15 +66,17 @@ def keys_of(
         protocol: its name.
         seed: of the session.
         revision: of the protocol; the first one leaves no mark in a key.
+        engine: revision of the code that answers; neither does its first one.
     """
     revised = protocol if revision == 1 else f"{protocol}@{revision}"
+    revised += "" if engine == 1 else f"|engine@{engine}"
     shared = hashlib.sha256(
         f"{fingerprint}|{sorted(settings.items())!r}|{revised}|{seed}|".encode()
     )
 
     def key(sample: str, trial: int, request: Request) -> Key:
         digest = shared.copy()
-        digest.update(f"{sample}|{trial}|{request!r}".encode("utf-8", "surrogatepass"))
+        digest.update(f"{sample}|{trial}|{request!r}".encode())
         return Key(digest.hexdigest()[:32], fingerprint, protocol, sample, trial, seed)
 
     return key
@@ -71,10 +86,13 @@ def encode(response: Answer) -> str:
     """A response as JSON; failures are not kept, so that they are asked again.
 
     Raises:
-        ValueError: a number in it is not finite; see `session.compound.accepted`.
+        ValueError: it holds what cannot be stored; see `session.compound.accepted`.
         KeyError: it is no answer.
     """
-    return ENCODER.encode(_stored(response))
+    text = ENCODER.encode(_stored(response))
+    if not text.isascii():
+        text.encode()  # half of a surrogate pair would be refused by the store, with its neighbours
+    return text
 
 
 def decode(text: str) -> Answer:

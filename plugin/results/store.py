@@ -19,7 +19,8 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from ..api.requests import Answer
-from .answers import ENCODER, Key, NoLongerAnAnswer, decode
+from .answers import ENCODER, Key, NoLongerAnAnswer, decode, escaped
+from .as_json import as_json
 from .layout import PARTS, STORE
 from .lease import Lease
 from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
@@ -163,12 +164,10 @@ class RunStore(StoreReader):
             for table in ("groups", "plan", "served", "engines", "work", "taken", "repeats"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
-            db.execute(
-                "INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (ENCODER.encode(list(notes)),)
-            )
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (_as_text(list(notes)),))
             db.executemany(
                 "INSERT INTO groups VALUES (?, ?)",
-                ((i, ENCODER.encode(asdict(each))) for i, each in enumerate(groups)),
+                ((i, _as_text(asdict(each))) for i, each in enumerate(groups)),
             )
             db.executemany(
                 "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -324,7 +323,7 @@ class RunStore(StoreReader):
         with self._transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO engines VALUES (?, ?)",
-                (checkpoint, ENCODER.encode(dict(facts))),
+                (checkpoint, _as_text(facts)),
             )
 
     def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
@@ -357,6 +356,11 @@ class RunStore(StoreReader):
         """The positions recorded with `note_taken` in this session."""
         with self._turn:
             return {position for (position,) in self._db.execute("SELECT position FROM taken")}
+
+
+def _as_text(value: Any) -> str:
+    """Facts that nothing is computed of: a number that is not finite is null."""
+    return escaped(ENCODER.encode(as_json(value)))
 
 
 def _add_work(

@@ -23,16 +23,24 @@ from .._util.errors import CkptbenchError
 from ..api.protocol import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
-from ..results.answers import Key, encode, keys_of
+from ..results.answers import Key, encode, escaped, keys_of
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
 from .blocks import Plan, Question
 from .compound import answer as answer_requests
+from .compound import fault_of
 from .executions import submit
 from .group import Group
 
 _STOP = object()
 ANSWERING: pytest.StashKey[Answering] = pytest.StashKey()
+
+
+def _shown(response: object) -> str:
+    try:
+        return repr(str(response)[:80])
+    except Exception:  # a number of thousands of digits, or no end of nesting
+        return type(response).__name__
 
 
 class OutOfTime(Exception):
@@ -260,10 +268,13 @@ class Answering:
         fingerprint, settings = self._describe(engine, group)
         pending: list[tuple[Question, Request, Key]] = []
         protocol = group.protocol
-        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, protocol.revision)
+        revisions = protocol.revision, getattr(engine, "revision", 1)
+        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, *revisions)
         for item in block.items:
             try:
                 request = group.protocol.ask(item.sample, group.context(item.trial))
+                if fault := fault_of(request):
+                    raise ValueError(f"its request holds {fault}")
                 key = key_of(item.sample.hash, item.trial, request)
             except Exception as error:
                 reason = f"the sample could not be asked: {type(error).__name__}: {error}"
@@ -322,15 +333,15 @@ class Answering:
             return _Answer(item.position, response)
         try:
             new = encode(response)
-        except (KeyError, TypeError, AttributeError, ValueError):
-            reason = f"the engine gave {str(response)[:80]!r}, which is no response of plain values"
+        except Exception:
+            reason = f"the engine gave {_shown(response)}, which is no response of plain values"
             return _Answer(item.position, Failed(reason, traceback.format_exc()))
         return _Answer(item.position, self._read_programs(item, response), key, new)
 
     def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
         # An engine without a fingerprint is one of a kind: its answers are never reused.
         if id(engine) not in self._described:
-            fingerprint = getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}"
+            fingerprint = escaped(getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}")
             settings = dict(getattr(engine, "settings", {}))
             self._described[id(engine)] = engine, fingerprint, settings
             self.store.write_engine(

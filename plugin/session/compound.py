@@ -90,20 +90,35 @@ def accepted(response: Response) -> Response:
         response: anything that an engine gave; an object of another type is refused by the store.
     """
     for name in getattr(type(response), "__slots__", ()):
-        fault = _fault(getattr(response, name, None))
+        fault = fault_of(getattr(response, name, None))
         if fault:
             return Failed(f"the engine gave {fault} as {name}, so there is no valid answer")
     return response
 
 
+def fault_of(value: Any) -> str:
+    """What a value has that no request and no answer may have; empty when there is nothing.
+
+    Args:
+        value: a request, or the value of a field.
+    """
+    try:
+        return _fault(value)
+    except RecursionError:
+        return "a value nested without end"
+
+
 def _fault(value: Any) -> str:
-    """What is wrong with a field's value; empty when nothing is."""
     kind = type(value)
-    if kind is str:
+    if isinstance(value, str):
         # Nearly all texts pass by the first test, which costs nothing.
         return "" if value.isascii() or _encodes(value) else "a text with half a surrogate pair"
     if isinstance(value, float):
         return "" if isfinite(value) else f"{float(value)}"
+    if isinstance(value, int):
+        return "" if value.bit_length() < 64 else "a whole number of more than 64 bits"
+    if isinstance(value, (bytes, bytearray)):
+        return "bytes"
     if kind is tuple or kind is list:
         return next(filter(None, map(_fault, value)), "")
     if hasattr(kind, "__dataclass_fields__"):  # the parts of a compound response

@@ -114,6 +114,17 @@ def test_another_checkpoint_or_setting_is_asked_anew(
     assert len(standard.asked) == 4
 
 
+def test_another_revision_of_the_engine_is_asked_anew(standard: Any) -> None:
+    standard.run()
+    standard.forget_asked()
+    standard.change("conftest.py", "class Scripted:", "class Scripted:\n    revision = 2")
+    standard.run_apart()
+    assert len(standard.asked) == 4
+    standard.forget_asked()
+    standard.run_apart()
+    assert standard.asked == []
+
+
 def test_another_seed_is_asked_anew(standard: Any) -> None:
     standard.run()
     standard.forget_asked()
@@ -289,3 +300,75 @@ def test_what_is_said_of_answers_that_were_null_is_said_of_a_resumed_run_too(
     assert len(project.asked) == 4
     project.run("--run-id=b", "-k", "s-00 or s-01")
     assert "1 answers of engine were null: they count as empty texts" in project.summary["notes"]
+
+
+SPOILT = {
+    "half a character": 'Filled(("x\\ud800", "y"), (-0.1, -2.0), 1, 1)',
+    "half a character in a text of its own class": 'Filled((Own("x\\ud800"),), (-0.1,), 1, 1)',
+    "half a character in a table": 'Filled(({"x": "\\ud800"},), (-0.1,), 1, 1)',
+    "bytes": 'Filled((b"x", "y"), (-0.1, -2.0), 1, 1)',
+    "a whole number of thousands of digits": 'Filled(("x", "y"), (-0.1, -2.0), 10**5000, 1)',
+    "a table with such a number": 'Filled(("x", {"y": 10**5000}), (-0.1, -2.0), 1, 1)',
+    "nesting without end": "Filled((deep(),), (-0.1,), 1, 1)",
+}
+HELPERS = """
+class Own(str):
+    pass
+
+
+def deep():
+    value = "x"
+    for _ in range(5000):
+        value = [value]
+    return value
+"""
+
+
+@pytest.mark.parametrize("answer", SPOILT.values(), ids=SPOILT.keys())
+def test_an_answer_that_cannot_be_stored_is_the_error_of_its_sample_alone(
+    project: Any, answer: str
+) -> None:
+    project.write(["right 0", "spoilt 1", *(f"right {i}" for i in range(2, 12))], conftest=HELPERS)
+    old = '        elif word == "silent":'
+    new = f'        elif word == "spoilt":\n            yield index, {answer}\n{old}'
+    project.change("conftest.py", old, new)
+    project.run("--run-id=r")
+    assert (project.coverage["scored"], project.coverage["errors"]) == (11, 1)
+    assert project.asked.count("right 11") == 1
+    project.change("conftest.py", f"yield index, {answer}", 'yield index, Skipped("too_long")')
+    project.forget_asked()
+    project.run_apart("--run-id=r")
+    assert project.asked == ["spoilt 1"]
+    assert project.coverage["errors"] == 0
+
+
+@pytest.mark.parametrize("spoilt", ['"\\ud800"', '"x" + chr(0xDFFF)', "b'x'"])
+def test_a_request_that_no_model_reads_is_the_error_of_its_sample_alone(
+    project: Any, spoilt: str
+) -> None:
+    project.write(["right 0", "spoilt 1", "right 2"])
+    old = '    if sample["text"].startswith("unaskable"):'
+    new = f'    if sample["text"] == "spoilt 1":\n        return FillMask({spoilt}, (0, 1), "x")\n'
+    project.change("test_bench.py", old, new + old)
+    project.run("--run-id=r")
+    assert (project.coverage["scored"], project.coverage["errors"]) == (2, 1)
+    assert project.asked == ["right 0", "right 2"]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        'facts = {"val_loss": float("nan")}',
+        'notes = ("read from a\\udcff",)',
+        'fingerprint = "a\\udcff"',
+        'settings = {"seq_len": 128, "path": "a\\udcff"}',
+    ],
+)
+def test_what_an_engine_says_of_itself_never_costs_an_answer(project: Any, fact: str) -> None:
+    project.write(["right 0", "right 1"])
+    project.change("conftest.py", "    def answer(self", f"    {fact}\n\n    def answer(self")
+    assert project.run("--run-id=r").ret == 0
+    assert project.coverage["scored"] == 2
+    project.forget_asked()
+    project.run("--run-id=r")
+    assert project.asked == []

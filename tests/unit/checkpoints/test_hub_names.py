@@ -70,4 +70,4 @@ def test_further_chat_templates_decide_answers_too(tmp_path: Path) -> None:
     further = tmp_path / "additional_chat_templates/rag.jinja"
     further.parent.mkdir()
     further.write_text("{{ messages }}")
-    assert deciding_files(tmp_path) == (further,)
+    assert deciding_files(tmp_path) == {"additional_chat_templates/rag.jinja": further}

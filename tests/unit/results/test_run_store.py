@@ -42,8 +42,9 @@ def key(
     trial: int = 0,
     request: FillMask = REQUEST,
     revision: int = 1,
+    engine: int = 1,
 ) -> Key:
-    key_of = keys_of(fingerprint, settings or {"seq_len": 128}, protocol, seed, revision)
+    key_of = keys_of(fingerprint, settings or {"seq_len": 128}, protocol, seed, revision, engine)
     return key_of(sample, trial, request)
 
 
@@ -148,6 +149,7 @@ def test_what_was_stored_is_found_by_another_process_after_closing(tmp_path: Pat
         key(settings={"seq_len": 128, "dtype": "bf16"}),
         key(protocol="real/origin"),
         key(revision=2),
+        key(engine=2),
         key(seed=1),
         key(trial=1),
         key(request=FillMask("The cat sat.", (4, 7), "cat", top=10)),
