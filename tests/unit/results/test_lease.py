@@ -18,7 +18,11 @@ from ckptbench.results.lease import STALE_S, Lease
 from ckptbench.results.store import RunStore
 
 HERE = socket.gethostname()
-MINE = Lease("mine", os.getpid(), HERE, time.time())
+
+
+def mine() -> Lease:
+    """A lease of this process, which has just given a sign of life."""
+    return Lease.now("mine", os.getpid())
 
 
 def dead() -> int:
@@ -33,25 +37,28 @@ def plan(store: RunStore, lease: Lease) -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "stays_out"),
+    ("token", "process", "host", "silent_s", "stays_out"),
     [
-        (Lease("other", os.getppid(), HERE, time.time()), True),
-        (Lease("other", 1, HERE, time.time()), True),
-        (Lease("other", os.getppid(), HERE, time.time() - STALE_S - 1), False),
-        (Lease("other", os.getpid(), HERE, time.time()), False),
-        (Lease("mine", os.getppid(), HERE, time.time()), False),
-        (Lease("other", os.getppid(), f"not-{HERE}", time.time()), True),
-        (Lease("other", os.getppid(), f"not-{HERE}", time.time() - STALE_S - 1), False),
+        ("other", os.getppid(), HERE, 0, True),
+        ("other", 1, HERE, 0, True),
+        ("other", os.getppid(), HERE, STALE_S + 1, False),
+        ("other", os.getpid(), HERE, 0, False),
+        ("mine", os.getppid(), HERE, 0, False),
+        ("other", os.getppid(), f"not-{HERE}", 0, True),
+        ("other", os.getppid(), f"not-{HERE}", STALE_S + 1, False),
     ],
     ids=["alive", "of another user", "silent", "this process", "this session", "elsewhere",
          "silent elsewhere"],
 )  # fmt: skip
-def test_who_works_keeps_others_out(held: Lease, stays_out: bool) -> None:
-    assert held.holds_against(MINE) is stays_out
+def test_who_works_keeps_others_out(
+    token: str, process: int, host: str, silent_s: float, stays_out: bool
+) -> None:
+    held = Lease(token, process, host, time.time() - silent_s)
+    assert held.holds_against(mine()) is stays_out
 
 
 def test_a_dead_process_holds_nothing() -> None:
-    assert not Lease("other", dead(), HERE, time.time()).holds_against(MINE)
+    assert not Lease("other", dead(), HERE, time.time()).holds_against(mine())
 
 
 def test_a_lease_is_refused_taken_over_and_given_back(tmp_path: Path) -> None:
@@ -59,18 +66,18 @@ def test_a_lease_is_refused_taken_over_and_given_back(tmp_path: Path) -> None:
     store, second = RunStore(tmp_path), RunStore(tmp_path)
     plan(store, other)
     with pytest.raises(CkptbenchError, match=f"another session works .*process {os.getppid()}"):
-        plan(second, MINE)
+        plan(second, mine())
     assert second.token() == "other"
-    store.release(MINE)  # not its own
+    store.release(mine())  # not its own
     with pytest.raises(CkptbenchError, match="another session"):
-        plan(second, MINE)
+        plan(second, mine())
     store.release(other)
-    plan(second, MINE)
+    plan(second, mine())
     assert not any("taken over" in note for note in second.notes())
-    second.release(MINE)
+    second.release(mine())
     plan(store, Lease("late", dead(), HERE, time.time()))
-    store.beat(MINE)  # it has lost the lease, and does not get it back by a sign of life
-    plan(second, MINE)
+    store.beat(mine())  # it has lost the lease, and does not get it back by a sign of life
+    plan(second, mine())
     assert any("taken over from process" in note for note in second.notes())
 
 
@@ -80,4 +87,4 @@ def test_a_session_that_is_writing_is_named(tmp_path: Path) -> None:
     writing = sqlite3.connect(tmp_path / STORE, isolation_level=None)
     writing.execute("BEGIN IMMEDIATE")
     with pytest.raises(CkptbenchError, match="another session works"):
-        plan(RunStore(tmp_path), MINE)
+        plan(RunStore(tmp_path), mine())
