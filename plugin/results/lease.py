@@ -6,15 +6,20 @@ start at once cannot both have it.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
 from dataclasses import dataclass
+from pathlib import Path
+
+from .._util.errors import CkptbenchError
 
 STALE_S = 300.0
 """Seconds without a heartbeat after which a lease counts as left behind."""
 BEAT_S = 30.0
 """Seconds between heartbeats."""
+TAKEN_OVER = "another session has taken over this run, as this one gave no sign of life"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,24 @@ class Lease:
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
+
+
+def left_behind(stored: str | None, lease: Lease, folder: Path) -> Lease | None:
+    """The lease that a session which is over left in a run's store, as JSON; None without one.
+
+    Raises:
+        CkptbenchError: its session works in the folder, and whoever wants `lease` must stay out.
+    """
+    held = Lease(**json.loads(stored)) if stored else None
+    if held is not None and held.holds_against(lease):
+        raise CkptbenchError(
+            f"another session works in this folder: {held}",
+            where=str(folder),
+            remedy=f"Run this one with another --run-id, then `ckptbench merge {folder} "
+            f"{folder.parent}/OTHER -o {folder.parent}/MERGED`; or wait for that one to end "
+            f"and run the same command with --run-id={folder.name} again.",
+        )
+    return held
 
 
 def _is_alive(process: int) -> bool:

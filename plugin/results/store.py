@@ -22,7 +22,7 @@ from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode, escaped
 from .as_json import as_json
 from .layout import PARTS, STORE
-from .lease import Lease
+from .lease import TAKEN_OVER, Lease, left_behind
 from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
@@ -50,12 +50,13 @@ _ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
 class RunStore(StoreReader):
     """A process's connection to a run's store, shared by its threads."""
 
-    def __init__(self, folder: Path, *, earlier: Sequence[Path] = ()) -> None:
+    def __init__(self, folder: Path, *, earlier: Sequence[Path] = (), session: str = "") -> None:
         """Open the store of a run, making it when it is new.
 
         Args:
             folder: the run's folder.
             earlier: folders of other runs whose answers may be reused, best first.
+            session: token of the plan that answers are assigned to; empty where nobody else plans.
 
         Raises:
             CkptbenchError: the folder cannot be written, or another version made the store.
@@ -63,6 +64,7 @@ class RunStore(StoreReader):
         super().__init__()
         self.path = folder / STORE
         self._earlier = tuple(earlier)
+        self._session = session
         self._sources: dict[str, list[sqlite3.Connection]] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +159,7 @@ class RunStore(StoreReader):
             CkptbenchError: another session works in the folder, or it cannot be written.
         """
         if lease is not None:
-            self._holder(lease)  # who holds it may be writing, and let nobody else write
+            self._left_behind(lease)  # who holds it may be writing, and let nobody else write
         with self._transaction() as db:
             if lease is not None and (note := self._take(db, lease)):
                 notes = [*notes, note]
@@ -180,24 +182,12 @@ class RunStore(StoreReader):
 
     def _take(self, db: sqlite3.Connection, lease: Lease) -> str:
         """Take the run's lease; a note where another session left its own behind."""
-        held = self._holder(lease)
+        held = self._left_behind(lease)
         db.execute("INSERT OR REPLACE INTO meta VALUES ('lease', ?)", (json.dumps(asdict(lease)),))
         return f"taken over from {held}, which did not end in order" if held else ""
 
-    def _holder(self, lease: Lease) -> Lease | None:
-        """Whose lease is left behind here; an error where another session works."""
-        row = self._meta("lease")
-        held = Lease(**json.loads(row)) if row else None
-        if held is not None and held.holds_against(lease):
-            folder = self.path.parent
-            raise CkptbenchError(
-                f"another session works in this folder: {held}",
-                where=str(folder),
-                remedy=f"Run this one with another --run-id, then `ckptbench merge {folder} "
-                f"{folder.parent}/OTHER -o {folder.parent}/MERGED`; or wait for that one to end "
-                f"and run the same command with --run-id={folder.name} again.",
-            )
-        return held
+    def _left_behind(self, lease: Lease) -> Lease | None:
+        return left_behind(self._meta("lease"), lease, self.path.parent)
 
     def beat(self, lease: Lease) -> None:
         """Give a sign of life of the session that holds the lease."""
@@ -275,11 +265,17 @@ class RunStore(StoreReader):
         Args:
             given: position, group, key and response as `encode` wrote it; the response is empty
                 where it is stored already.
+
+        Raises:
+            CkptbenchError: it cannot be written, or the plan is another session's by now, in which
+                the positions are those of other items.
         """
         alike: dict[tuple[int, bool], list[tuple[int, str]]] = defaultdict(list)
         for position, group, key, text in given:
             alike[group, bool(text)].append((position, key.digest))
         with self._transaction() as db:
+            if self._session and self.token() != self._session:
+                raise CkptbenchError(TAKEN_OVER, where=str(self.path.parent))
             db.executemany(_ANSWER, [(*key, text) for *_, key, text in given if text])
             for (group, asked), served in alike.items():
                 before = db.total_changes

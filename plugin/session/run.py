@@ -79,7 +79,7 @@ class Run:
         if self._store is None:
             resume, folder = not self.options.no_resume, self.folder
             earlier = earlier_runs(folder.parent, folder.name) if resume else ()
-            self._store = RunStore(folder, earlier=earlier)
+            self._store = RunStore(folder, earlier=earlier, session=self.token)
             self._log = log.begin(self.folder, self.worker)
         return self._store
 
@@ -90,15 +90,21 @@ class Run:
         known = self._store is not None or (self.folder / STORE).exists()
         return known and self.store.token() == self.token
 
+    @property
+    def taken_over(self) -> bool:
+        """Whether another session works in this one's folder: this one had stopped for long."""
+        return self._closing is not None and not self.planned
+
     def keep_lease(self) -> None:
         """Give signs of life until `close`, in the main process."""
         if self._closing is not None:
             return
         self._closing = closing = threading.Event()
+        store = self.store
 
         def beat() -> None:
             while not closing.wait(BEAT_S):
-                self.store.beat(self.lease)
+                store.beat(self.lease)
 
         threading.Thread(target=beat, name="ckptbench_lease", daemon=True).start()
 

@@ -20,6 +20,7 @@ from ..checkpoints.found import CheckpointParam, checkpoint_params, named
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
+from ..results.lease import TAKEN_OVER
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
@@ -311,6 +312,7 @@ class BenchSession:
         Returns:
             What pytest should exit with.
         """
+        self.signals.concluding = True
         run, exit_status = self.run, self.signals.status or exit_status
         if self._answering is not None:
             # Whoever interrupts it may kill it soon: a long request is not waited for.
@@ -318,6 +320,9 @@ class BenchSession:
             self._answering = None
         if run.worker:
             getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)
+        if run.taken_over:
+            self.result = RunResult(failure=f"{run.folder}: {TAKEN_OVER}: its results are there")
+            return exit_status if exit_status > 1 else 1
         stopped_before = exit_status > 1 and exit_status not in INTERRUPTED
         stopped_before = stopped_before and not run.outcomes.by_nodeid
         if run.worker or stopped_before or not run.planned:

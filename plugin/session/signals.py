@@ -26,9 +26,11 @@ class EndSignals:
     Attributes:
         status: 128 + the number of the signal; 0 before one came, and for a single Ctrl-C, whose
             exit status pytest decides.
+        concluding: everything is over but writing, which the first signal does not stop.
     """
 
     status = 0
+    concluding = False
 
     def __init__(self, *, is_worker: bool) -> None:
         self._is_worker = is_worker
@@ -63,6 +65,8 @@ class EndSignals:
         if self._is_worker:  # the main process ends it, once it has written what there is
             return
         self._came += 1
+        if self._came == 1 and self.concluding:
+            return
         if self._came > 1 or number != signal.SIGINT:
             self.status = self.status or 128 + number
         if self._came == 1:

@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -174,3 +176,35 @@ def test_a_second_session_of_a_run_is_refused_and_a_dead_one_taken_over(
     taken_over = workspace.run(again).expect(0)
     assert f"taken over from process {first.pid}" in taken_over
     assert "taken over" not in workspace.run(again).expect(0)
+
+
+@pytest.mark.slow
+def test_a_session_whose_run_was_taken_over_says_so(workspace: Any) -> None:
+    slow = "import time\ndef pytest_runtest_logfinish():\n    time.sleep(0.1)\n"
+    (workspace.path / "slow_items.py").write_text(slow)
+    first = start(workspace, "-n0 -p slow_items")
+    with closing(sqlite3.connect(workspace.path / "results/r/store.sqlite", timeout=60)) as store:
+        silent = "UPDATE meta SET value = json_set(value, '$.beat', 0.0) WHERE name = 'lease'"
+        store.execute(silent)
+        store.commit()
+    second = workspace.run(f"pytest {COMMAND} --run-id=r -n0 --limit=20").expect(0)
+    assert f"taken over from process {first.pid}" in second
+    status, output = ended(first)
+    assert status == 1, output
+    assert "results/r: another session has taken over this run" in output
+    assert "real@1" not in output
+    summary = json.loads((workspace.path / "results/r/summary.json").read_text())
+    assert summary["exit_status"] == 0
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_is_in_the_exit_status(workspace: Any) -> None:
+    twice = "import os, signal\ndef pytest_keyboard_interrupt():\n    os.kill(os.getpid(), 2)\n"
+    (workspace.path / "interrupts_twice.py").write_text(twice)
+    process = start(workspace, "-n0 -p interrupts_twice")
+    process.send_signal(signal.SIGINT)
+    status, output = ended(process)
+    assert status == 130, output
+    assert "Traceback" not in output
+    summary = json.loads((workspace.path / "results/r/summary.json").read_text())
+    assert (summary["complete"], summary["exit_status"]) == (False, 130)

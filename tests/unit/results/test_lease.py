@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench import CkptbenchError
+from ckptbench.results.answers import Key
 from ckptbench.results.layout import STORE
 from ckptbench.results.lease import STALE_S, Lease
 from ckptbench.results.store import RunStore
@@ -88,3 +89,14 @@ def test_a_session_that_is_writing_is_named(tmp_path: Path) -> None:
     writing.execute("BEGIN IMMEDIATE")
     with pytest.raises(CkptbenchError, match="another session works"):
         plan(RunStore(tmp_path), mine())
+
+
+def test_answers_are_not_assigned_in_the_plan_of_another_session(tmp_path: Path) -> None:
+    store = RunStore(tmp_path, session="mine")
+    plan(store, mine())
+    key = Key("0" * 32, "model", "real/whole-word", "sample", 0, 0)
+    store.serve([(0, 0, key, "{}")])
+    store.release(mine())
+    plan(RunStore(tmp_path), Lease("other", os.getpid(), HERE, time.time()))
+    with pytest.raises(CkptbenchError, match="taken over"):
+        store.serve([(0, 0, key, "{}")])
