@@ -294,7 +294,8 @@ def _mistakes(failed: ValidationError) -> Iterator[str]:
     """One line a mistake: the key, what was expected and what the file has."""
     for error in failed.errors(include_url=False):
         # The two forms of `benchmarks` have names in pydantic's paths, which no file has.
-        section, *rest = error["loc"]
+        # A key that is no Unicode text has no place.
+        section, *rest = error["loc"] or ("a key",)
         if section == "benchmarks" and rest and rest[0] in ("object", "list"):
             rest = rest[1:]
         key = ".".join(map(str, (section, *rest)))

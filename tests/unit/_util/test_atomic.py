@@ -32,6 +32,17 @@ def test_the_old_content_is_there_until_the_block_ends(tmp_path: Path) -> None:
     assert target.read_text() == "new"
 
 
+def test_whoever_has_the_old_file_open_goes_on_reading_it_whole(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    os.link(target, tmp_path / "second name")
+    with target.open() as reader:
+        atomic_write_text(target, "new")
+        assert reader.read() == "old"
+    assert (tmp_path / "second name").read_text() == "old"
+    assert target.read_text() == "new"
+
+
 def test_a_block_that_raises_leaves_the_old_file_and_no_temporary(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")

@@ -93,8 +93,15 @@ def test_the_file_starts_with_its_format_and_ends_with_a_line_end() -> None:
     assert text.endswith("}\n")
 
 
-def test_nan_is_never_written() -> None:
-    broken = replace(REAL, scores={"real@1": BaselineScore(float("nan"))})
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"scores": {"real@1": BaselineScore(float("nan"))}},
+        {"outcomes": {"a": (1.0, float("nan"))}},
+    ],
+)
+def test_nan_is_never_written(spoilt: dict[str, Any]) -> None:
+    broken = replace(REAL, **spoilt)
     with pytest.raises(ValueError, match="JSON compliant"):
         dump(replace(BASELINE, benchmarks={"real/whole-word": broken}))
 

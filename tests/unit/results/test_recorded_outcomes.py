@@ -81,6 +81,18 @@ def test_values_are_plain_numbers_in_the_reports_properties() -> None:
     assert dict(through_another_process(made).user_properties)["real@1"] == 0.0
 
 
+def test_numpy_outcomes_reach_another_process_as_plain_numbers() -> None:
+    import numpy as np
+
+    # No other test has these values: equal outcomes share one cached object, plain or not.
+    odd = (np.float64(0.8125), np.float32(0.6875))
+    made = told(Outcome("missed", odd))  # type: ignore[arg-type]
+    (found,) = recorded(through_another_process(made)).values()
+    assert found == Outcome("missed", (0.8125, 0.6875))
+    assert {type(value) for value in found.values} == {float}
+    assert {type(value) for _, value in made.user_properties} == {float}
+
+
 def test_the_latest_report_counts() -> None:
     first, second = told(None, "the server was away"), told(PASSED)
     assert recorded(first, second)["t.py::t[a]"].status == "passed"

@@ -161,6 +161,15 @@ def test_an_answer_is_never_given_to_another_question(tmp_path: Path, other: Key
     store = RunStore(tmp_path)
     assert store.find([other]) == [None]
     store.close()
+    assert other.digest != key().digest  # or the answer to one would replace that to the other
+
+
+def test_two_checkpoints_answers_to_one_question_stand_side_by_side(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    answers = {name: Generated(f"by {name}", 1, "eos") for name in ("abc", "abd")}
+    store.add([(key(fingerprint=name), encode(answer)) for name, answer in answers.items()])
+    assert store.find([key(fingerprint=name) for name in answers]) == list(answers.values())
+    store.close()
 
 
 def test_the_order_of_settings_does_not_matter() -> None:
