@@ -6,7 +6,6 @@ tags. `real@1` becomes `real_at_1`; every other character that is not allowed be
 
 from __future__ import annotations
 
-import csv
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -219,7 +218,7 @@ def gather_session(folder: Path, summary: Summary, steps: dict[str, int], into: 
     for benchmark in dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names):
         path = into / f"{safe_name(benchmark)}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(_scores(summary, benchmark, steps))
+            write_rows(file, _scores(summary, benchmark, steps))
 
 
 def gather_checkpoint(folder: Path, checkpoint: CheckpointResult, into: Path) -> None:
