@@ -19,4 +19,9 @@ def write_rows(file: TextIO, rows: Iterable[Iterable[Any]]) -> None:
 
 def _harmless(row: Iterable[Any]) -> Iterator[Any]:
     for cell in row:
-        yield f"'{cell}" if isinstance(cell, str) and cell.startswith(_BEGINS_FORMULA) else cell
+        if not isinstance(cell, str):
+            yield cell
+            continue
+        begin = "'" if cell.startswith(_BEGINS_FORMULA) else ""
+        # Before Python 3.13 a carriage return is not quoted, and would end the row.
+        yield begin + cell.replace("\r", "\n")

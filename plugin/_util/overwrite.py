@@ -77,7 +77,9 @@ def check_output(
     if not path.is_file():
         return
     ours = kind.holds(path)
-    if any(os.path.samefile(path, each) for each in _files(inputs, inside=kind.is_read or not ours)):
+    if any(
+        os.path.samefile(path, each) for each in _files(inputs, inside=kind.is_read or not ours)
+    ):
         raise CkptbenchError(
             "is read by this command, and would be overwritten",
             where=str(path),

@@ -117,7 +117,7 @@ def _check_files(arguments: argparse.Namespace, formats: Sequence[str]) -> None:
     kinds = {"html": REPORT_HTML, "md": REPORT_MARKDOWN, "text": REPORT_TEXT}
     files = {folder / _FILES[name]: kinds[name] for name in formats if name in kinds}
     if {"html", "plots"} & set(formats):
-        files |= {path: PLOT for path in (folder / "plots").glob("*.[sp][vn]g")}
+        files |= dict.fromkeys((folder / "plots").glob("*.[sp][vn]g"), PLOT)
     for path, kind in files.items():
         check_output(path, kind, arguments.paths, force=arguments.force)
 

@@ -194,7 +194,9 @@ class RunStore(StoreReader):
 
     def beat(self, lease: Lease) -> None:
         """Give a sign of life of the session that holds the lease."""
-        self._of_the_lease("UPDATE meta SET value = ?", json.dumps(asdict(lease)), token=lease.token)
+        self._of_the_lease(
+            "UPDATE meta SET value = ?", json.dumps(asdict(lease)), token=lease.token
+        )
 
     def release(self, lease: Lease) -> None:
         """Let the next session in."""

@@ -214,7 +214,9 @@ def _conclude(
         gate=options.gate,
         checkpoints=folded.checkpoints,
         environment=_environment(summaries),
-        notes=tuple(dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *repeated, *missing])),
+        notes=tuple(
+            dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *repeated, *missing])
+        ),
         rerun_options=lm_eval.rerun_options(),
         given=newest.given if newest else {},
         drawing=newest.drawing if newest else {},

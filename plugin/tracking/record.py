@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from .._util.csv_file import write_rows
 from .._util.names import step_in
 from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -289,3 +290,14 @@ def test_what_is_said_of_answers_that_were_null_is_said_of_a_resumed_run_too(
     assert len(project.asked) == 4
     project.run("--run-id=b", "-k", "s-00 or s-01")
     assert "1 answers of engine were null: they count as empty texts" in project.summary["notes"]
+
+
+def test_a_clock_that_is_set_back_does_not_shorten_the_run(standard: Any) -> None:
+    conftest = (standard.path / "conftest.py").read_text()
+    back = "import time\n_now = time.time\n"
+    hook = "\n\ndef pytest_runtest_logreport(report):\n    time.time = lambda: _now() - 86_400\n"
+    hook += "\n\ndef pytest_unconfigure():\n    time.time = _now\n"
+    (standard.path / "conftest.py").write_text(conftest + "\n" + back + hook)
+    standard.run("--run-id=back")
+    summary = json.loads((standard.path / "results/back/summary.json").read_text())
+    assert 0 <= summary["seconds"] < 3_600
