@@ -66,6 +66,15 @@ def add_option(
     command.add_argument(f"--{name}", **{**of_plugin, "help": text, **attributes})
 
 
+def add_force(command: argparse.ArgumentParser) -> None:
+    """Add `--force`, for `check_output`."""
+    command.add_argument(
+        "--force",
+        action="store_true",
+        help="replace a file that ckptbench did not write; never one that is read",
+    )
+
+
 def counts(text: str) -> dict[str, int]:
     """Samples by name: `1536=2400,2048=3200`, or one number for all, under `*`."""
     found: dict[str, int] = {}

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from .._util.errors import CkptbenchError, nearest
-from .arguments import Commands, add_command, tell
+from .._util.overwrite import BASELINE, check_output
+from .arguments import Commands, add_command, add_force, tell
 
 _EXAMPLES = """\
   ckptbench baseline import results/20260101_120000_17 -o baselines/best.json
@@ -36,6 +37,7 @@ def register(commands: Commands) -> None:
     importing.add_argument(
         "-o", "--output", type=Path, required=True, metavar="OUT", help="baseline file to write"
     )
+    add_force(importing)
     importing.add_argument(
         "--protocol",
         type=_protocols,
@@ -52,8 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..readers.baseline_measurement import baseline_text
     from ..readers.detect import read
 
-    if arguments.output.is_dir():
-        raise CkptbenchError("is a folder", where=str(arguments.output), remedy="Name a file.")
+    check_output(arguments.output, BASELINE, [arguments.file], force=arguments.force)
     result = read(arguments.file)
     known = {measurement.name: measurement for measurement in result.measurements}
     name = arguments.checkpoint

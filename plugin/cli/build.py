@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
+from .._util.overwrite import SAMPLES, check_output
 from .._util.version import __version__
 from ..config.parsers import positive_int
-from .arguments import Commands, add_command, tell
+from .arguments import Commands, add_command, add_force, tell
 
 if TYPE_CHECKING:
     from ckptbench.fixtures.datasets.real_k_builder import Counts
@@ -83,6 +84,7 @@ def register(commands: Commands) -> None:
     real_k.add_argument(
         "-o", "--output", type=Path, metavar="OUT", required=True, help="sample file to write"
     )
+    add_force(real_k)
 
 
 def _real_k(arguments: argparse.Namespace) -> int:
@@ -94,8 +96,8 @@ def _real_k(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output
     name = _name(arguments.name, output)
     source, texts = _corpus(arguments)
-    if output.is_dir():
-        raise CkptbenchError("is a folder", where=str(output), remedy="Name a file with -o.")
+    corpora = (arguments.text, arguments.jsonl, arguments.tsv, arguments.csv, arguments.hub)
+    check_output(output, SAMPLES, map(Path, filter(None, corpora)), force=arguments.force)
     built = real_k_builder.build(
         islice(texts, arguments.limit_texts),
         name=name,

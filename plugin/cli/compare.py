@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.overwrite import COMPARISON, COMPARISON_MARKDOWN, check_output
 from .._util.text import counted
 from ..gate.verdict import WORDS
-from .arguments import Commands, add_command, add_options, notes_of
+from .arguments import Commands, add_command, add_force, add_options, notes_of
 
 if TYPE_CHECKING:
     from ..analysis.side_by_side import SideBySide
@@ -48,6 +49,7 @@ def register(commands: Commands) -> None:
     )
     compare.add_argument("--json", type=Path, metavar="FILE", help="write the comparison as JSON")
     compare.add_argument("--markdown", type=Path, metavar="FILE", help="write it as Markdown")
+    add_force(compare)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,6 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..readers.detect import read
     from ..reports.comparison import compared_lines
 
+    for path, kind in ((arguments.json, COMPARISON), (arguments.markdown, COMPARISON_MARKDOWN)):
+        if path:
+            check_output(path, kind, (arguments.a, arguments.b), force=arguments.force)
     left, right = read(arguments.a), read(arguments.b)
     pairs = _pairs(left, right, arguments.checkpoint_a, arguments.checkpoint_b)
     _check_metrics("--tolerance", arguments.tolerance, pairs)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
+from .._util.overwrite import VERDICTS, check_output
 from ..config.options import exec_limits
 from ..config.parsers import contest_tests, exec_timeout, k_values
-from .arguments import Commands, add_command, add_options
+from .arguments import Commands, add_command, add_force, add_options
 
 # The protocols that extract code from Markdown, and the one that joins a body to its prompt.
 _EXTRACTS = {
@@ -60,6 +61,7 @@ def register(commands: Commands) -> None:
     )
     judge.add_argument("--k", type=k_values, default=(1, 10, 100), metavar="K[,K...]", help=_K_HELP)
     judge.add_argument("-o", "--output", type=Path, metavar="FILE", help="write a verdict per line")
+    add_force(judge)
     judge.add_argument(
         "--tests",
         type=contest_tests,
@@ -93,6 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..reports.phrases import missing_packages_note
 
     protocol = _protocol(arguments)
+    if arguments.output:
+        inputs = filter(None, (arguments.file, arguments.data))
+        check_output(arguments.output, VERDICTS, inputs, force=arguments.force)
     completions = completions_file.read(arguments.file, _problems(arguments))
     preamble = IMPORTS if arguments.imports else protocol.preamble if protocol else ""
     by_id = {f"{a.sample.id}-t{a.trial:02d}": a for a in completions.answers}

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from ..config.parsers import run_id
 from .arguments import Commands, add_command, add_option
 
 _EXAMPLES = """\
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     for line in terminal_lines(merged.summary):
         print(line.text)
     print(f"{counted(len(arguments.parts), 'part')} merged into {output}", end="")
-    print(f": {counted(merged.twice, 'outcome')} twice, the newest kept" if merged.twice else "")
+    print(f": {merged.repeated}" if merged.repeated else "")
     for sentence in merged.missing:
         print(f"missing: {sentence}")
     return merged.summary.exit_status
@@ -80,6 +81,10 @@ def _check(parts: list[Path], output: Path) -> None:
         if part.resolve() in seen:
             raise CkptbenchError("is given twice", where=str(part))
         seen.add(part.resolve())
+    try:
+        run_id(output.absolute().name)
+    except argparse.ArgumentTypeError as error:
+        raise CkptbenchError(str(error), where="-o", remedy="It becomes the run's id.") from None
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise CkptbenchError(
             "exists already", where=str(output), remedy="Name a new folder with -o."

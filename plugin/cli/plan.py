@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.overwrite import PLOT, check_output
 from .._util.text import counted
 from ..config.parsers import percentage, percentage_points, positive_int, probability
-from .arguments import Commands, add_command, add_options
+from .arguments import Commands, add_command, add_force, add_options
 
 if TYPE_CHECKING:
     from ..gate.measurement import BenchmarkMeasurement, Measurement
@@ -78,6 +79,7 @@ def register(commands: Commands) -> None:
     plan.add_argument(
         "--plot", type=Path, metavar="FILE", help="plot the MDE by sample size (.svg or .png)"
     )
+    add_force(plan)
 
 
 def _add_assumptions(plan: argparse.ArgumentParser) -> None:
@@ -118,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             remedy="Give a larger drop, or a smaller --tolerance.",
         )
     if arguments.plot:
-        _check_plot(arguments.plot)
+        _check_plot(arguments)
     for name in ("against", "metric", "trials"):
         if getattr(arguments, name) is not None and arguments.baseline is None:
             raise CkptbenchError("needs a baseline", where=f"--{name}", remedy="Add --baseline.")
@@ -201,14 +203,17 @@ def _metrics_of(
                 yield benchmark, score
 
 
-def _check_plot(path: Path) -> None:
+def _check_plot(arguments: argparse.Namespace) -> None:
     from ..reports.plots.figures import check_matplotlib
 
+    path: Path = arguments.plot
     if path.suffix not in (".svg", ".png"):
         raise CkptbenchError(
             f"cannot write {path.name}", where="--plot", remedy="Name an .svg or .png."
         )
     check_matplotlib("--plot")
+    inputs = filter(None, [arguments.baseline])
+    check_output(path, PLOT, inputs, force=arguments.force)
 
 
 def _percentages(text: str) -> tuple[float, ...]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
-from .arguments import Commands, add_command, add_options, counts, notes_of, tell
+from .._util.overwrite import PLOT, REPORT_HTML, REPORT_MARKDOWN, REPORT_TEXT, check_output
+from .arguments import Commands, add_command, add_force, add_options, counts, notes_of, tell
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
     from ..readers.result import Result
 
-_TEXT_FILE = "report.txt"
+_FILES = {"html": "report.html", "md": "report.md", "text": "report.txt"}
 _EXAMPLES = """\
   ckptbench report results/20260101_120000_17
   ckptbench report runs/a/*_eval_results.json runs/b/*_eval_results.json
@@ -57,6 +58,7 @@ def register(commands: Commands) -> None:
         metavar="FORMAT[,...]",
         help="files to write: html, md, text (default html,md)",
     )
+    add_force(report)
     report.add_argument(
         "-v", "--verbose", action="store_true", help="show every metric and all conclusions"
     )
@@ -88,6 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise CkptbenchError("needs a folder for the files", where="--format", remedy="Add -o DIR.")
     if arguments.output is not None and arguments.output.is_file():
         raise CkptbenchError("is a file", where=str(arguments.output), remedy="Name a folder.")
+    formats = arguments.format or ("html", "md")
+    if arguments.output is not None:
+        _check_files(arguments, formats)
     results = read_all(arguments.paths, n=arguments.n)
     conclusions = conclude(
         [measurement for result in results for measurement in result.measurements],
@@ -102,8 +107,19 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join([*shown, *notes]))
     lines = [*curve_lines(conclusions, verbose=True), *notes]
     if arguments.output is not None:
-        _write(results, conclusions, lines, arguments.output, arguments.format or ("html", "md"))
+        _write(results, conclusions, lines, arguments.output, formats)
     return 0
+
+
+def _check_files(arguments: argparse.Namespace, formats: Sequence[str]) -> None:
+    """Refuse to replace files that are no earlier report."""
+    folder: Path = arguments.output
+    kinds = {"html": REPORT_HTML, "md": REPORT_MARKDOWN, "text": REPORT_TEXT}
+    files = {folder / _FILES[name]: kinds[name] for name in formats if name in kinds}
+    if {"html", "plots"} & set(formats):
+        files |= dict.fromkeys((folder / "plots").glob("*.[sp][vn]g"), PLOT)
+    for path, kind in files.items():
+        check_output(path, kind, arguments.paths, force=arguments.force)
 
 
 def _write(
@@ -118,7 +134,7 @@ def _write(
 
     paths = []
     if "text" in formats:
-        paths = [folder / _TEXT_FILE]
+        paths = [folder / _FILES["text"]]
         atomic_write_text(paths[0], "\n".join(lines) + "\n")
     if others := [name for name in formats if name != "text"]:
         paths += write_report(results, conclusions, folder, others)

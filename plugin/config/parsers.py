@@ -69,7 +69,17 @@ device = matching(r"auto|cpu|cuda(:\d+)?", DEVICES)
 contest_tests = matching(
     r"public|all|sample:0*[1-9]\d*", "public, all, or sample:N such as sample:10"
 )
-run_id = matching(r"(?!\.{1,2}\Z)[^/\\\0]+", "a folder name without slashes")
+
+
+def run_id(text: str) -> str:
+    """The name of a run's folder: printable, in one part, and not hidden."""
+    if not text or text.startswith(".") or "/" in text or "\\" in text or not text.isprintable():
+        raise expected(
+            "a folder name without slashes, control characters and a dot at its beginning, such "
+            "as monday-1",
+            text,
+        )
+    return text
 
 
 def positive_int(text: str, what: str = "a whole number of at least 1") -> int:

@@ -6,7 +6,6 @@ out come last, with n = 0 and `left out by --limit`.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._util.atomic import atomic_writer
+from .._util.csv_file import write_rows
 from .._util.names import natural_key
 from ..results.layout import safe_name
 from ..results.outcome import Outcome
@@ -80,7 +80,7 @@ def write_problems(
     for (checkpoint, benchmark), groups in tables.items():
         path = folder / f"{safe_name(checkpoint)}_{safe_name(benchmark)}_problems.csv"
         with atomic_writer(path) as file:
-            csv.writer(file, lineterminator="\n").writerows(_rows(groups))
+            write_rows(file, _rows(groups))
         paths.append(path)
     return tuple(paths)
 

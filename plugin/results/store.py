@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
+from .._util.overwrite import SUMMARY
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode, escaped
 from .as_json import as_json
@@ -375,6 +376,25 @@ def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> b
         (fingerprint, protocol),
     ).fetchone()
     return row is not None
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that holds files and no run: the run's own would replace some of them.
+
+    Raises:
+        CkptbenchError: see above.
+    """
+    if not folder.is_dir() or (folder / STORE).exists() or not any(folder.iterdir()):
+        return
+    if folder.parent.name == PARTS:  # where the watcher has left the log
+        return
+    summary = folder / "summary.json"
+    if not summary.is_file() or not SUMMARY.holds(summary):
+        raise CkptbenchError(
+            "holds files and no run of ckptbench",
+            where=str(folder),
+            remedy="choose another --run-id or --results-dir",
+        )
 
 
 def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:

@@ -51,7 +51,8 @@ class _Merged:
     groups: dict[GroupKey, GroupMetadata] = field(default_factory=dict)
     items: dict[ItemKey, _Item] = field(default_factory=dict)
     engines: dict[str, dict[str, Any]] = field(default_factory=dict)
-    twice: int = 0  # items that more than one part has an outcome of
+    twice: set[ItemKey] = field(default_factory=set)  # more than one part has an outcome of them
+    disagreeing: set[ItemKey] = field(default_factory=set)  # and these outcomes differ
 
     def add(self, part: Part) -> None:
         """Add a part, newer than those before it."""
@@ -67,11 +68,25 @@ class _Merged:
                 # An error is no answer: it does not replace one.
                 if recorded.status not in _WITH_OUTCOME:
                     continue
-                self.twice += 1
+                self.twice.add(key)
+                if not recorded.agrees_with(older.recorded):
+                    self.disagreeing.add(key)
             position = item.position
             digest, repeat = served.get(position), repeats.get(position)
             self.items[key] = _Item(item, recorded, digest, repeat, part)
         self.engines.update(part.engines)
+
+    def repeated(self) -> str:
+        """How many items have several outcomes, and how many of them contradict; else empty."""
+        if not self.twice:
+            return ""
+        twice = f"{counted(len(self.twice), 'outcome')} twice"
+        if not self.disagreeing:
+            return f"{twice}, the newest kept"
+        return (
+            f"{twice}, {len(self.disagreeing):,} of them disagree: the model's own noise between "
+            "runs with the same settings; the newest kept"
+        )
 
     def sources(self) -> dict[GroupKey, list[Part]]:
         """The parts that the items of each group are from."""
@@ -87,12 +102,12 @@ class MergedRun:
 
     Attributes:
         summary: of the whole run, as it was written.
-        twice: items that several parts had an outcome of: the newest was kept.
+        repeated: a sentence on items that several parts had an outcome of; empty without any.
         missing: sentences on what no part has.
     """
 
     summary: Summary
-    twice: int
+    repeated: str
     missing: tuple[str, ...]
 
 
@@ -189,6 +204,7 @@ def _conclude(
         if part.summary is None
     ]
     own += lm_eval.notes(output.parent, run_id)
+    repeated = [merged.repeated()] if merged.twice else []
     summary = Summary(
         run_id=run_id,
         started=started,
@@ -198,14 +214,16 @@ def _conclude(
         gate=options.gate,
         checkpoints=folded.checkpoints,
         environment=_environment(summaries),
-        notes=tuple(dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *missing])),
+        notes=tuple(
+            dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *repeated, *missing])
+        ),
         rerun_options=lm_eval.rerun_options(),
         given=newest.given if newest else {},
         drawing=newest.drawing if newest else {},
     )
     summary = replace(summary, exit_status=int(gate_fails(summary, options.gate)))
     write_files(output, store, outcomes, folded, summary, lm_eval.official)
-    return MergedRun(summary, merged.twice, missing)
+    return MergedRun(summary, merged.repeated(), missing)
 
 
 def _last_written(parts: Sequence[Part]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
 from .._util.extensions import hooks
 from .._util.jsonio import pretty
+from .._util.overwrite import REMOVE, RESULTS_COPY, check_output
 from .._util.text import counted
 from ..config.eval_config import EvalPlan
 from ..config.options import Options, remaking_options, sampling_options
@@ -75,7 +75,7 @@ def conclude_run(
     summary = Summary(
         run_id=options.run_id,
         started=run.started_iso,
-        seconds=round(time.time() - run.started, 3),
+        seconds=round(run.seconds, 3),
         complete=folded.complete,
         exit_status=exit_status,
         gate=options.gate,
@@ -235,6 +235,7 @@ def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
         if path.suffix != ".json" or len(summary.checkpoints) > 1:
             name = results_file(checkpoint, group.benchmark, alone=False)
             path = path.with_suffix("") / name
+        check_output(path, RESULTS_COPY, remedy=REMOVE)
         atomic_write_text(path, pretty(content))
 
 

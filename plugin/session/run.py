@@ -63,10 +63,16 @@ class Run:
     outcomes: Outcomes = field(default_factory=Outcomes)
     notes: list[str] = field(default_factory=list)
     task_results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _clock: float = field(default_factory=time.monotonic)
     _store: RunStore | None = None
     process: int = field(default_factory=os.getpid)
     _log: Handler | None = None
     _closing: threading.Event | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start, whatever happens to the time of day."""
+        return time.monotonic() - self._clock
 
     @property
     def started_iso(self) -> str:

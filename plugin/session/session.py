@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .._util.errors import CkptbenchError
+from .._util.overwrite import BASELINE, REMOVE, check_output
 from ..api.benchmark import benchmarks_of
 from ..api.protocol import Engine
 from ..checkpoints.found import CheckpointParam, checkpoint_params, named
@@ -21,6 +22,7 @@ from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
 from ..results.lease import TAKEN_OVER
+from ..results.store import refuse_foreign
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
@@ -100,6 +102,8 @@ class BenchSession:
                 from ..reports.write import check_formats
 
                 check_formats(options.report)
+            if not options.is_dry:
+                refuse_foreign(run.folder)
             if options.baseline is not None:
                 bench._read_baseline(config.invocation_params.dir / options.baseline)
         return bench
@@ -153,10 +157,7 @@ class BenchSession:
         if not self.options.update_baseline:
             self.baseline = load(path)
             return
-        if path.is_dir():
-            raise CkptbenchError(
-                "is a folder", where=str(path), remedy="--update-baseline needs a file"
-            )
+        check_output(path, BASELINE, remedy=REMOVE)
         if not path.exists():
             return
         try:

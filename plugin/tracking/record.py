@@ -6,7 +6,6 @@ tags. `real@1` becomes `real_at_1`; every other character that is not allowed be
 
 from __future__ import annotations
 
-import csv
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from .._util.csv_file import write_rows
 from .._util.names import step_in
 from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude
@@ -219,7 +219,7 @@ def gather_session(folder: Path, summary: Summary, steps: dict[str, int], into: 
     for benchmark in dict.fromkeys(n for c in summary.checkpoints for n in c.benchmark_names):
         path = into / f"{safe_name(benchmark)}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(_scores(summary, benchmark, steps))
+            write_rows(file, _scores(summary, benchmark, steps))
 
 
 def gather_checkpoint(folder: Path, checkpoint: CheckpointResult, into: Path) -> None:

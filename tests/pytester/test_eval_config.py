@@ -107,6 +107,16 @@ def test_the_result_file_goes_to_a_further_place(two: Any) -> None:
     assert content["results"]["letter"]["letter@1,none"] == 1.0
 
 
+def test_the_further_place_is_free_or_holds_an_earlier_result(two: Any) -> None:
+    option = configured(two, tasks={"letter": {"output_path": "letter.json"}})
+    assert two.run(option).ret == two.run(option).ret == 0
+    two.file("letter.json", "mine")
+    result = two.run(option)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*letter.json: exists already and is not a result*"])
+    assert (two.path / "letter.json").read_text() == "mine"
+
+
 def test_batch_size_bounds_what_the_engine_gets_at_once(two: Any) -> None:
     two.run(configured(two, tasks={"letter": {"batch_size": 3}}))
     assert (two.path / "calls.log").read_text().split() == ["3", "1"]

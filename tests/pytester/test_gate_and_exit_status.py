@@ -205,7 +205,7 @@ def test_updating_may_change_the_protocol(compared: Any) -> None:
 
 
 def test_updating_may_replace_a_file_that_cannot_be_read(compared: Any) -> None:
-    compared.file("base.json", "{")
+    compared.file("base.json", '{"format": "ckptbench.baseline/2"')
     result = compared.run("--baseline=base.json", "--update-baseline")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*nothing was compared with the old baseline*is not JSON*"])

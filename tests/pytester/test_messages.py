@@ -21,7 +21,10 @@ OPTIONS = [
     ("--seed=-1", ["--seed", "a whole number of at least 0", "'-1'"]),
     ("--seq-len=long", ["--seq-len", "'auto' or a whole number", "'long'"]),
     ("--device=gpu", ["--device", "auto, cpu, cuda or cuda:N", "'gpu'"]),
-    ("--run-id=a/b", ["--run-id", "a folder name without slashes", "'a/b'"]),
+    *(
+        (f"--run-id={name}", ["--run-id", "a folder name without slashes, control", repr(name)])
+        for name in ("a/b", "a\\b", ".a", "..", "a\nb", "a\tb", "a\x1b[31mb", "a\u2028b")
+    ),
     ("--update-baseline", ["--update-baseline", "add --baseline=FILE"]),
     ("--baseline=nowhere.json", ["nowhere.json", "there is no such baseline", "--baseline"]),
 ]
@@ -31,7 +34,7 @@ def said(result: pytest.RunResult) -> str:
     return f"{result.stdout.str()}\n{result.stderr.str()}"
 
 
-@pytest.mark.parametrize(("option", "words"), OPTIONS, ids=[option for option, _ in OPTIONS])
+@pytest.mark.parametrize(("option", "words"), OPTIONS, ids=[ascii(option) for option, _ in OPTIONS])
 def test_an_option_that_cannot_be_followed(standard: Any, option: str, words: list[str]) -> None:
     result = standard.run(option)
     assert result.ret == 4
@@ -114,6 +117,23 @@ def test_a_folder_cannot_be_updated(standard: Any) -> None:
     assert result.ret == 4
     assert "folder: is a folder" in said(result)
     assert standard.asked == []
+
+
+def test_a_file_that_is_no_baseline_is_not_replaced_by_one(standard: Any) -> None:
+    standard.file("theirs.json", '{"results": {}}')
+    result = standard.run("--baseline=theirs.json", "--update-baseline")
+    assert result.ret == 4
+    assert "theirs.json: exists already and is not a baseline" in said(result)
+    assert (standard.path / "theirs.json").read_text() == '{"results": {}}'
+    assert standard.asked == []
+
+
+def test_a_folder_of_other_files_does_not_become_a_runs(standard: Any) -> None:
+    standard.file("notes/summary.json", "mine")
+    result = standard.run("--results-dir=.", "--run-id=notes")
+    assert result.ret == 4
+    assert "notes: holds files and no run of ckptbench" in said(result)
+    assert [file.name for file in (standard.path / "notes").iterdir()] == ["summary.json"]
 
 
 @pytest.mark.parametrize("option", ["--protocol=word=plian", "--results-dir=taken"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -372,3 +373,14 @@ def test_what_an_engine_says_of_itself_never_costs_an_answer(project: Any, fact:
     project.forget_asked()
     project.run("--run-id=r")
     assert project.asked == []
+
+
+def test_a_clock_that_is_set_back_does_not_shorten_the_run(standard: Any) -> None:
+    conftest = (standard.path / "conftest.py").read_text()
+    back = "import time\n_now = time.time\n"
+    hook = "\n\ndef pytest_runtest_logreport(report):\n    time.time = lambda: _now() - 86_400\n"
+    hook += "\n\ndef pytest_unconfigure():\n    time.time = _now\n"
+    (standard.path / "conftest.py").write_text(conftest + "\n" + back + hook)
+    standard.run("--run-id=back")
+    summary = json.loads((standard.path / "results/back/summary.json").read_text())
+    assert 0 <= summary["seconds"] < 3_600

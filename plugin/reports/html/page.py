@@ -1,7 +1,7 @@
 """The HTML report, one file: the values that the template shows.
 
-The page's content security policy forbids every request and every script but its own, which it
-names by hash, so that a sample's text could do no harm even if it became markup.
+The page's content security policy forbids every request and every script and style sheet but its
+own, which it names by hash, so that a sample's text could do no harm even if it became markup.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ def html_report(
     table = overview(results, conclusions)
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
+    style = _resource("style.css")
     composites = [(row.measurement.composite, row.measurement.weights) for row in table.rows]
     weights = next((how for made, how in composites if made and made.metric in table.metrics), {})
     page: str = template.render(
         title=_title(results),
         shown_first=SHOWN_FIRST,
-        policy=_policy(theme, script),
-        style=_resource("style.css"),
+        policy=_policy([theme, script], style),
+        style=style,
         theme=theme,
         script=script,
         banners=gate_conclusions(results),
@@ -107,15 +108,17 @@ def _resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(*scripts: str) -> str:
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'"
-        for s in scripts
-    )
+def _policy(scripts: Sequence[str], style: str) -> str:
+    # The charts have `style` attributes. `style-src` is for browsers without its two parts.
     return (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src {hashes}; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; "
+        f"style-src-elem {_hash(style)}; style-src-attr 'unsafe-inline'; img-src data:; "
+        f"script-src {' '.join(map(_hash, scripts))}; base-uri 'none'; form-action 'none'"
     )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _fact_columns(rows: Sequence[CheckpointRow]) -> dict[str, tuple[float | int | None, ...]]:

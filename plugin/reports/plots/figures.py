@@ -247,8 +247,8 @@ def matplotlib_set() -> Iterator[None]:
 
 def _drawn(figure: Any) -> tuple[str, bytes]:
     text, image = io.StringIO(), io.BytesIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": "ckptbench"})
+    figure.savefig(image, format="png", dpi=150, metadata={"Software": "ckptbench"})
     # matplotlib writes spaces at the ends of some lines, which editors would remove.
     return "\n".join(line.rstrip() for line in text.getvalue().split("\n")), image.getvalue()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from ckptbench.checkpoints.kind import LoadOptions
 from ckptbench.fixtures.checkpoints.huggingface import LoadedCausalLM, load_causal_lm
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.checkpoints.torch_file import bare_name, read_torch_file
+from ckptbench.fixtures.checkpoints.weight_files import check_weight_files
 
 Save = Callable[..., Path]
 LLAMA, GPT2 = "LlamaForCausalLM", "GPT2LMHeadModel"
@@ -291,6 +293,31 @@ def test_a_pickle_that_would_run_code_is_refused_and_runs_nothing(
     assert "torch.save({'model_state_dict'" in refused.remedy
     torch.load(file, weights_only=False)
     assert (tmp_path / "sprung").exists(), "the trap is none"
+
+
+class Blocked:
+    """A pickle that PyTorch refuses by the module of its function, in words of their own."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("exit 1",)
+
+
+@pytest.mark.parametrize("name", ["c.pt", "pytorch_model.bin"])
+@pytest.mark.parametrize("value", [Blocked(), argparse.Namespace(lr=1)], ids=["blocked", "class"])
+def test_the_advice_to_load_it_all_the_same_is_not_repeated(
+    value: Any, name: str, tmp_path: Path
+) -> None:
+    import torch
+
+    file = tmp_path / name
+    torch.save({"model_state_dict": {"w": torch.zeros(1)}, "config": value}, file)
+    with pytest.raises(CkptbenchError) as refused:
+        check_weight_files((file,)) if name.endswith(".bin") else read_torch_file(file)
+    told = str(refused.value)
+    assert "could run code" in told
+    assert ("system" if isinstance(value, Blocked) else "Namespace") in told
+    for advice in ("weights_only", "likely succeed", "safe_globals", "trust"):
+        assert advice not in told
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_numbers_without_a_protocol_stay_bare_until_it_is_stated(
     assert load(out).bare
     assert json.loads(out.read_text("utf-8")) == {"real@1": 0.5, "n": {"real@1": 40}}
     assert "states no protocol" in capsys.readouterr().err
-    assert import_(path, "--protocol", "real=whole-word", "-o", out) == 0
+    assert import_(path, "--protocol", "real=whole-word", "-o", out, "--force") == 0
     held = load(out).find("real/whole-word")
     assert held is not None
     assert held.scores["real@1"].n == 40

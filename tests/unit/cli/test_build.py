@@ -205,3 +205,19 @@ def test_single_sentences_of_klue_give_little(capsys: pytest.CaptureFixture[str]
     assert build("--jsonl", str(premises), "--column", "premise") == 0
     assert "2,000 duplicate" in capsys.readouterr().err
     assert 0 < len(real_k.load("out.jsonl")) < 1000
+
+
+def test_the_corpus_and_other_files_are_not_overwritten(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = f"{APPLE}\n{RIVER}\n"
+    Path("out.jsonl").symlink_to(corpus("a.txt", text))
+    assert build("--text", "a.txt", "--force") == 2
+    assert "out.jsonl: is read by this command" in capsys.readouterr().err
+    assert Path("a.txt").read_text(encoding="utf-8") == text
+    Path("out.jsonl").unlink()
+    corpus("out.jsonl", "notes\n")
+    assert build("--text", "a.txt") == 2
+    assert "--force" in capsys.readouterr().err
+    assert Path("out.jsonl").read_text() == "notes\n"
+    assert build("--text", "a.txt", "--force") == 0

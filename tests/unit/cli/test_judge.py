@@ -52,6 +52,10 @@ def test_pass_at_k_is_printed_and_each_verdict_is_kept(
     assert "pass@5  left out: it needs 5 trials of every problem" in printed
     rows = [json.loads(line) for line in kept.read_text().splitlines()]
     assert {(row["trial"], row["verdict"]) for row in rows} == {(0, "pass"), (1, "fail")}
+    options = ("--dataset", "humaneval", "--data", problems, "-o")
+    assert judge(file, *options, kept) == 0
+    assert judge(file, *options, file) == 2
+    assert "is read by this command" in capsys.readouterr().err
 
 
 def test_problems_without_an_answer_are_told(

@@ -96,12 +96,16 @@ def test_samples_of_one_checkpoint_are_folded_together(tmp_path: Path, make_run:
 def test_of_what_is_there_twice_the_newest_is_kept(
     tmp_path: Path, make_run: MakeRun, reverse: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old = make_run(tmp_path / "old", {"c": samples(0, 4, MISS)}, started=EARLY)
+    before = samples(0, 3, MISS) | samples(3, 4, HIT)
+    old = make_run(tmp_path / "old", {"c": before}, started=EARLY)
     new = make_run(tmp_path / "new", {"c": samples(2, 4, HIT)}, started=LATE)
     parts = [new, old] if reverse else [old, new]
     assert merge(*parts, "-o", tmp_path / "out") == 0
     assert score(tmp_path / "out", "c") == (0.5, 4)
-    assert "2 outcomes twice, the newest kept" in capsys.readouterr().out
+    told = "2 outcomes twice, 1 of them disagree: the model's own noise"
+    assert told in capsys.readouterr().out
+    notes = RunFolder(tmp_path / "out").summary["notes"]
+    assert [note for note in notes if note.startswith(told)] != []
     rows = {row.id: row for row in read(tmp_path / "out").samples("c", "real")}
     assert rows["s03"].response is not None
     assert rows["s03"].response["text"].endswith("by new")
@@ -244,3 +248,12 @@ def test_a_merged_run_keeps_which_samples_flipped_when_asked_again(
     assert merge(one, two, before, "-o", out) == 0
     floor = RunFolder(out).summary["checkpoints"][0]["benchmarks"][0]["floor"]
     assert (floor["samples"], floor["flipped"], floor["unanswered"]) == (3, 1, 1)
+
+
+def test_the_new_folders_name_is_a_run_id(
+    tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = make_run(tmp_path / "part", {"c": samples(0, 4)})
+    assert merge(part, "-o", tmp_path / "a\nb") == 2
+    assert "a folder name without slashes, control characters" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["part"]

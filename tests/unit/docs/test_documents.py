@@ -31,6 +31,7 @@ OTHERS = {
     "drop",
     "durations",
     "flips",
+    "force",
     "format",
     "help",
     "idle",

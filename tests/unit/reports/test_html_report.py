@@ -89,7 +89,10 @@ def test_it_is_well_formed_and_asks_for_nothing_outside_itself(
 def test_its_policy_allows_its_own_scripts_and_no_others(page: Page) -> None:
     policies = [a["content"] for a in page.named("meta") if "http-equiv" in a]
     assert len(policies) == 1
-    allowed = re.findall(r"'sha256-([^']+)'", policies[0] or "")
+    parts = dict(part.split(" ", 1) for part in (policies[0] or "").split("; "))
+    allowed = re.findall(r"'sha256-([^']+)'", parts["script-src"])
+    assert re.fullmatch(r"'sha256-[^']+'", parts["style-src-elem"])
+    assert "unsafe-inline" not in parts["script-src"]
     runs = [page.scripts[0], page.scripts[2]]  # the one between them is data
     hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in runs]
     assert allowed == hashes
