@@ -20,8 +20,18 @@ from .._util.errors import CkptbenchError
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode, escaped
 from .as_json import as_json
+from .integrity import (
+    FORMAT,
+    UNREADABLE,
+    Damaged,
+    checksum,
+    format_of,
+    holds,
+    read_only,
+    stored_text,
+)
 from .layout import PARTS, STORE
-from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
+from .stored_run import GroupMetadata, PlannedItem, Repeat, StoreReader
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 _SCHEMA = """
@@ -31,10 +41,14 @@ CREATE TABLE IF NOT EXISTS samples (hash TEXT PRIMARY KEY, fields TEXT NOT NULL)
 CREATE TABLE IF NOT EXISTS plan (
     position INTEGER PRIMARY KEY, nodeid TEXT NOT NULL UNIQUE, grp INTEGER NOT NULL,
     id TEXT NOT NULL, sample TEXT NOT NULL, cluster TEXT NOT NULL, trial INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS origins (
+    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
+    seed INTEGER NOT NULL, UNIQUE (fingerprint, protocol, seed));
 CREATE TABLE IF NOT EXISTS responses (
-    digest TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
-    sample TEXT NOT NULL, trial INTEGER NOT NULL, seed INTEGER NOT NULL, response TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS responses_of ON responses (fingerprint, protocol);
+    digest TEXT PRIMARY KEY, origin INTEGER NOT NULL, sample TEXT NOT NULL,
+    trial INTEGER NOT NULL, checksum INTEGER NOT NULL, response TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS damage (
+    file TEXT, digest TEXT, what TEXT, PRIMARY KEY (file, digest)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
@@ -42,7 +56,11 @@ CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
-_ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ORIGIN = "INSERT OR IGNORE INTO origins (fingerprint, protocol, seed) VALUES (?, ?, ?)"
+_ANSWER = (
+    "INSERT OR REPLACE INTO responses SELECT ?, id, ?, ?, ?, ? FROM origins "
+    "WHERE fingerprint = ? AND protocol = ? AND seed = ?"
+)
 
 
 class RunStore(StoreReader):
@@ -53,7 +71,8 @@ class RunStore(StoreReader):
 
         Args:
             folder: the run's folder.
-            earlier: folders of other runs whose answers may be reused, best first.
+            earlier: folders of other runs whose answers may be reused, best first; or stores of
+                this one that were set aside.
 
         Raises:
             CkptbenchError: the folder cannot be written, or another version made the store.
@@ -61,18 +80,22 @@ class RunStore(StoreReader):
         super().__init__()
         self.path = folder / STORE
         self._earlier = tuple(earlier)
-        self._sources: dict[str, list[sqlite3.Connection]] = {}
+        self._sources: dict[str, dict[Path, sqlite3.Connection]] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 self.path, timeout=60, isolation_level=None, check_same_thread=False
             )
+            self._db.execute(
+                "PRAGMA page_size=8192"
+            )  # of a new store: rows fill larger pages better
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA cache_size=-65536")  # KiB: answers are found in any order
             self._db.executescript(_SCHEMA)
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
-            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-        except (OSError, sqlite3.Error) as error:
+            found = format_of(self._db)
+        except UNREADABLE as error:
             remedy = "free space, or choose another folder with --results-dir"
             raise self._unwritable(error, remedy) from error
         if found != str(FORMAT):
@@ -90,28 +113,43 @@ class RunStore(StoreReader):
         """Close the connections."""
         with self._turn:
             self._db.close()
-            for connection in {c for sources in self._sources.values() for c in sources}:
+            for connection in {c for each in self._sources.values() for c in each.values()}:
                 connection.close()
             self._sources.clear()
 
-    def _sources_of(self, fingerprint: str) -> list[sqlite3.Connection]:
-        """Earlier runs with answers of a checkpoint; unreadable ones are skipped."""
+    def _sources_of(self, fingerprint: str) -> dict[Path, sqlite3.Connection]:
+        """Earlier runs with answers of a checkpoint; one that cannot be read is noted."""
         if fingerprint not in self._sources:
-            sources = self._sources[fingerprint] = []
-            for folder in self._earlier:
-                with contextlib.suppress(sqlite3.Error):
-                    connection = sqlite3.connect(
-                        f"{(folder / STORE).resolve().as_uri()}?mode=ro",
-                        uri=True,
-                        check_same_thread=False,
-                    )
-                    if connection.execute(
-                        "SELECT 1 FROM responses WHERE fingerprint = ? LIMIT 1", (fingerprint,)
-                    ).fetchone():
-                        sources.append(connection)
-                    else:
-                        connection.close()
+            self._sources[fingerprint] = {}
+            for each in self._earlier:
+                path = each if each.is_file() else each / STORE
+                try:
+                    # An empty file is a run's that begins; the store of a run may be removed.
+                    if path.is_file() and path.stat().st_size:
+                        self._open_source(path, fingerprint)
+                except UNREADABLE as error:
+                    self.note_damage(path, [""], str(error))
         return self._sources[fingerprint]
+
+    def _open_source(self, path: Path, fingerprint: str) -> None:
+        connection = read_only(path, check_same_thread=False)
+        try:
+            known = "SELECT 1 FROM sqlite_master WHERE name = 'meta'"
+            if (
+                connection.execute(known).fetchone()
+                and format_of(connection) == str(FORMAT)
+                and holds(connection, fingerprint)
+            ):
+                self._sources[fingerprint][path] = connection
+        finally:
+            if path not in self._sources[fingerprint]:
+                connection.close()
+
+    def note_damage(self, path: Path, digests: Iterable[str], what: str = "") -> None:
+        """Record answers of a store that were not used, or the empty digest for all of it."""
+        with self._transaction() as db:
+            rows = [(escaped(str(path)), digest, what) for digest in digests]
+            db.executemany("INSERT OR IGNORE INTO damage VALUES (?, ?, ?)", rows)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -148,7 +186,16 @@ class RunStore(StoreReader):
             samples: content hash and fields of every sample.
         """
         with self._transaction() as db:
-            for table in ("groups", "plan", "served", "engines", "work", "taken", "repeats"):
+            for table in (
+                "groups",
+                "plan",
+                "served",
+                "engines",
+                "work",
+                "taken",
+                "repeats",
+                "damage",
+            ):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (_as_text(list(notes)),))
@@ -161,7 +208,7 @@ class RunStore(StoreReader):
                 items,
             )
             db.executemany(
-                "INSERT OR IGNORE INTO samples VALUES (?, ?)",
+                "INSERT OR REPLACE INTO samples VALUES (?, ?)",
                 ((h, ENCODER.encode(dict(fields))) for h, fields in samples),
             )
 
@@ -179,25 +226,36 @@ class RunStore(StoreReader):
         """The stored response of each key, or None. The keys share checkpoint and protocol.
 
         An answer found in an earlier run is copied into this one, so that a run's folder is whole.
+        One that is damaged is none, and is noted.
         """
         found: list[Answer | None] = [None] * len(keys)
         if not keys:
             return found
-        query = "SELECT response FROM responses WHERE digest = ?"
+        fingerprint, protocol = keys[0].fingerprint, keys[0].protocol
         copied: list[tuple[Key, str]] = []
         with self._turn:
-            for connection in (self._db, *self._sources_of(keys[0].fingerprint)):
-                if not _holds(connection, keys[0].fingerprint, keys[0].protocol):
+            stores = {self.path: self._db, **self._sources_of(fingerprint)}
+            for path, connection in stores.items():
+                try:
+                    if not holds(connection, fingerprint, protocol):
+                        continue
+                except UNREADABLE as error:
+                    self.note_damage(path, [""], str(error))
                     continue
+                damaged = []
                 for index, key in enumerate(keys):
                     if found[index] is None:
-                        row = connection.execute(query, (key.digest,)).fetchone()
-                        if row is None:
+                        try:
+                            text = stored_text(connection, key)
+                        except Damaged:
+                            damaged.append(key.digest)
                             continue
                         with contextlib.suppress(NoLongerAnAnswer):
-                            found[index] = decode(row[0])
-                            if connection is not self._db:
-                                copied.append((key, row[0]))
+                            found[index] = decode(text) if text else None
+                        if found[index] is not None and connection is not self._db:
+                            copied.append((key, text))
+                if damaged:
+                    self.note_damage(path, damaged)
             if copied:
                 self.add(copied)
         return found
@@ -214,7 +272,7 @@ class RunStore(StoreReader):
             served: which stored response items are given, as `(position, digest)`.
         """
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key, text) for key, text in answers])
+            _keep(db, answers)
             db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
     def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
@@ -230,7 +288,7 @@ class RunStore(StoreReader):
         for position, group, key, text in given:
             alike[group, bool(text)].append((position, key.digest))
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key, text) for *_, key, text in given if text])
+            _keep(db, [(key, text) for *_, key, text in given if text])
             for (group, asked), served in alike.items():
                 before = db.total_changes
                 db.executemany("INSERT OR IGNORE INTO served VALUES (?, ?)", served)
@@ -318,12 +376,16 @@ def _add_work(
         db.execute("INSERT INTO work (seconds, asked, reused, grp) VALUES (?, ?, ?, ?)", added)
 
 
-def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> bool:
-    row = connection.execute(
-        "SELECT 1 FROM responses WHERE fingerprint = ? AND protocol = ? LIMIT 1",
-        (fingerprint, protocol),
-    ).fetchone()
-    return row is not None
+def _keep(db: sqlite3.Connection, answers: Iterable[tuple[Key, str]]) -> None:
+    origins, rows = set(), []
+    for key, text in answers:
+        origin = key.fingerprint, key.protocol, key.seed
+        origins.add(origin)
+        rows.append(
+            (key.digest, key.sample, key.trial, checksum(key, text.encode()), text, *origin)
+        )
+    db.executemany(_ORIGIN, origins)
+    db.executemany(_ANSWER, rows)
 
 
 def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:

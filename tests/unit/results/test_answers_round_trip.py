@@ -1,4 +1,4 @@
-"""Any answer of plain values comes back from the store; what cannot be stored is refused at once."""
+"""An answer of plain values comes back from the store; what cannot be stored is refused."""
 
 from __future__ import annotations
 
