@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .._util.errors import CkptbenchError
 from .._util.version import __version__
-from . import baseline_import, build, compare, judge, merge, mlflow, plan, report, watch
+from . import baseline_import, build, compare, judge, merge, mlflow, plan, report, store, watch
 
-_COMMANDS = (build, judge, compare, report, merge, baseline_import, plan, mlflow, watch)
+_COMMANDS = (build, judge, compare, report, merge, baseline_import, plan, mlflow, store, watch)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -39,7 +40,8 @@ class Key(NamedTuple):
     """Everything that decides an answer.
 
     Attributes:
-        digest: 32 hexadecimal digits over all of it; see `keys_of`.
+        digest: of all of it, 96 bits as 16 characters; see `keys_of`. A quarter of a store of short
+            answers is digests.
     """
 
     digest: str
@@ -77,7 +79,8 @@ def keys_of(
     def key(sample: str, trial: int, request: Request) -> Key:
         digest = shared.copy()
         digest.update(f"{sample}|{trial}|{request!r}".encode())
-        return Key(digest.hexdigest()[:32], fingerprint, protocol, sample, trial, seed)
+        short = urlsafe_b64encode(digest.digest()[:12]).decode()
+        return Key(short, fingerprint, protocol, sample, trial, seed)
 
     return key
 

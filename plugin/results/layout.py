@@ -6,6 +6,9 @@ import hashlib
 import re
 from pathlib import Path
 
+from .._util.errors import CkptbenchError
+from .._util.overwrite import SUMMARY
+
 STORE = "store.sqlite"
 PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
 _LONGEST_BYTES = 120  # leaves room for our suffixes in the 255 bytes of common file systems
@@ -27,3 +30,22 @@ def safe_name(name: str) -> str:
 def samples_path(folder: Path, checkpoint: str, benchmark: str) -> Path:
     """The file with the lines of one checkpoint in one benchmark."""
     return folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that holds files and no run: the run's own would replace some of them.
+
+    Raises:
+        CkptbenchError: see above.
+    """
+    if not folder.is_dir() or (folder / STORE).exists() or not any(folder.iterdir()):
+        return
+    if folder.parent.name == PARTS:  # where the watcher has left the log
+        return
+    summary = folder / "summary.json"
+    if not summary.is_file() or not SUMMARY.holds(summary):
+        raise CkptbenchError(
+            "holds files and no run of ckptbench",
+            where=str(folder),
+            remedy="choose another --run-id or --results-dir",
+        )

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
-from .._util.overwrite import SUMMARY
 from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode, escaped
 from .as_json import as_json
-from .layout import PARTS, STORE
+from .earlier import EarlierStores
+from .integrity import FORMAT, UNREADABLE, Damaged, checksum, format_of, holds, stored_text
+from .layout import STORE
 from .lease import TAKEN_OVER, Lease, left_behind
-from .stored_run import FORMAT, GroupMetadata, PlannedItem, Repeat, StoreReader
+from .stored_run import GroupMetadata, PlannedItem, Repeat, StoreReader
 
-_STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS groups (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
@@ -34,10 +34,14 @@ CREATE TABLE IF NOT EXISTS samples (hash TEXT PRIMARY KEY, fields TEXT NOT NULL)
 CREATE TABLE IF NOT EXISTS plan (
     position INTEGER PRIMARY KEY, nodeid TEXT NOT NULL UNIQUE, grp INTEGER NOT NULL,
     id TEXT NOT NULL, sample TEXT NOT NULL, cluster TEXT NOT NULL, trial INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS origins (
+    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
+    seed INTEGER NOT NULL, UNIQUE (fingerprint, protocol, seed));
 CREATE TABLE IF NOT EXISTS responses (
-    digest TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
-    sample TEXT NOT NULL, trial INTEGER NOT NULL, seed INTEGER NOT NULL, response TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS responses_of ON responses (fingerprint, protocol);
+    digest TEXT PRIMARY KEY, origin INTEGER NOT NULL, sample TEXT NOT NULL,
+    trial INTEGER NOT NULL, checksum INTEGER NOT NULL, response TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS damage (
+    file TEXT, digest TEXT, what TEXT, PRIMARY KEY (file, digest)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
@@ -45,7 +49,13 @@ CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
-_ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)"
+# The tables that belong to one plan, and not to the answers.
+_PLANNED = ("groups", "plan", "served", "engines", "work", "taken", "repeats", "damage")
+_ORIGIN = "INSERT OR IGNORE INTO origins (fingerprint, protocol, seed) VALUES (?, ?, ?)"
+_ANSWER = (
+    "INSERT OR REPLACE INTO responses SELECT ?, id, ?, ?, ?, ? FROM origins "
+    "WHERE fingerprint = ? AND protocol = ? AND seed = ?"
+)
 
 
 class RunStore(StoreReader):
@@ -56,7 +66,8 @@ class RunStore(StoreReader):
 
         Args:
             folder: the run's folder.
-            earlier: folders of other runs whose answers may be reused, best first.
+            earlier: folders of other runs whose answers may be reused, best first; or stores of
+                this one that were set aside.
             session: token of the plan that answers are assigned to; empty where nobody else plans.
 
         Raises:
@@ -64,22 +75,24 @@ class RunStore(StoreReader):
         """
         super().__init__()
         self.path = folder / STORE
-        self._earlier = tuple(earlier)
+        self._earlier = EarlierStores(earlier)
         self._session = session
-        self._sources: dict[str, list[sqlite3.Connection]] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 self.path, timeout=60, isolation_level=None, check_same_thread=False
             )
+            # Rows fill larger pages better; a store that is there keeps its own.
+            self._db.execute("PRAGMA page_size=8192")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA cache_size=-65536")  # KiB: answers are found in any order
             self._db.executescript(_SCHEMA)
             # Only a new store is written to: another session may be writing for long.
             if self._meta("format") is None:
                 self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
-            found = self._meta("format")
-        except (OSError, sqlite3.Error) as error:
+            found = format_of(self._db)
+        except UNREADABLE as error:
             remedy = "free space, or choose another folder with --results-dir"
             raise self._unwritable(error, remedy) from error
         if found != str(FORMAT):
@@ -97,28 +110,13 @@ class RunStore(StoreReader):
         """Close the connections."""
         with self._turn:
             self._db.close()
-            for connection in {c for sources in self._sources.values() for c in sources}:
-                connection.close()
-            self._sources.clear()
+            self._earlier.close()
 
-    def _sources_of(self, fingerprint: str) -> list[sqlite3.Connection]:
-        """Earlier runs with answers of a checkpoint; unreadable ones are skipped."""
-        if fingerprint not in self._sources:
-            sources = self._sources[fingerprint] = []
-            for folder in self._earlier:
-                with contextlib.suppress(sqlite3.Error):
-                    connection = sqlite3.connect(
-                        f"{(folder / STORE).resolve().as_uri()}?mode=ro",
-                        uri=True,
-                        check_same_thread=False,
-                    )
-                    if connection.execute(
-                        "SELECT 1 FROM responses WHERE fingerprint = ? LIMIT 1", (fingerprint,)
-                    ).fetchone():
-                        sources.append(connection)
-                    else:
-                        connection.close()
-        return self._sources[fingerprint]
+    def note_damage(self, path: Path, digests: Iterable[str], what: str = "") -> None:
+        """Record answers of a store that were not used, or the empty digest for all of it."""
+        with self._transaction() as db:
+            rows = [(escaped(str(path)), digest, what) for digest in digests]
+            db.executemany("INSERT OR IGNORE INTO damage VALUES (?, ?, ?)", rows)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -164,7 +162,7 @@ class RunStore(StoreReader):
         with self._transaction() as db:
             if lease is not None and (note := self._take(db, lease)):
                 notes = [*notes, note]
-            for table in ("groups", "plan", "served", "engines", "work", "taken", "repeats"):
+            for table in _PLANNED:
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('notes', ?)", (_as_text(list(notes)),))
@@ -177,7 +175,7 @@ class RunStore(StoreReader):
                 items,
             )
             db.executemany(
-                "INSERT OR IGNORE INTO samples VALUES (?, ?)",
+                "INSERT OR REPLACE INTO samples VALUES (?, ?)",
                 ((h, ENCODER.encode(dict(fields))) for h, fields in samples),
             )
 
@@ -220,25 +218,39 @@ class RunStore(StoreReader):
         """The stored response of each key, or None. The keys share checkpoint and protocol.
 
         An answer found in an earlier run is copied into this one, so that a run's folder is whole.
+        One that is damaged is none, and is noted.
         """
         found: list[Answer | None] = [None] * len(keys)
         if not keys:
             return found
-        query = "SELECT response FROM responses WHERE digest = ?"
+        fingerprint, protocol = keys[0].fingerprint, keys[0].protocol
         copied: list[tuple[Key, str]] = []
         with self._turn:
-            for connection in (self._db, *self._sources_of(keys[0].fingerprint)):
-                if not _holds(connection, keys[0].fingerprint, keys[0].protocol):
+            earlier, unreadable = self._earlier.of(fingerprint)
+            for path, what in unreadable:
+                self.note_damage(path, [""], what)
+            stores = {self.path: self._db, **earlier}
+            for path, connection in stores.items():
+                try:
+                    if not holds(connection, fingerprint, protocol):
+                        continue
+                except UNREADABLE as error:
+                    self.note_damage(path, [""], str(error))
                     continue
+                damaged = []
                 for index, key in enumerate(keys):
                     if found[index] is None:
-                        row = connection.execute(query, (key.digest,)).fetchone()
-                        if row is None:
+                        try:
+                            text = stored_text(connection, key)
+                        except Damaged:
+                            damaged.append(key.digest)
                             continue
                         with contextlib.suppress(NoLongerAnAnswer):
-                            found[index] = decode(row[0])
-                            if connection is not self._db:
-                                copied.append((key, row[0]))
+                            found[index] = decode(text) if text else None
+                        if found[index] is not None and connection is not self._db:
+                            copied.append((key, text))
+                if damaged:
+                    self.note_damage(path, damaged)
             if copied:
                 self.add(copied)
         return found
@@ -255,7 +267,7 @@ class RunStore(StoreReader):
             served: which stored response items are given, as `(position, digest)`.
         """
         with self._transaction() as db:
-            db.executemany(_ANSWER, [(*key, text) for key, text in answers])
+            _keep(db, answers)
             db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
     def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
@@ -277,7 +289,7 @@ class RunStore(StoreReader):
         with self._transaction() as db:
             if self._session and self.token() != self._session:
                 raise CkptbenchError(TAKEN_OVER, where=str(self.path.parent))
-            db.executemany(_ANSWER, [(*key, text) for *_, key, text in given if text])
+            _keep(db, [(key, text) for *_, key, text in given if text])
             for (group, asked), served in alike.items():
                 before = db.total_changes
                 db.executemany("INSERT OR IGNORE INTO served VALUES (?, ?)", served)
@@ -370,40 +382,13 @@ def _add_work(
         db.execute("INSERT INTO work (seconds, asked, reused, grp) VALUES (?, ?, ?, ?)", added)
 
 
-def _holds(connection: sqlite3.Connection, fingerprint: str, protocol: str) -> bool:
-    row = connection.execute(
-        "SELECT 1 FROM responses WHERE fingerprint = ? AND protocol = ? LIMIT 1",
-        (fingerprint, protocol),
-    ).fetchone()
-    return row is not None
-
-
-def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder that holds files and no run: the run's own would replace some of them.
-
-    Raises:
-        CkptbenchError: see above.
-    """
-    if not folder.is_dir() or (folder / STORE).exists() or not any(folder.iterdir()):
-        return
-    if folder.parent.name == PARTS:  # where the watcher has left the log
-        return
-    summary = folder / "summary.json"
-    if not summary.is_file() or not SUMMARY.holds(summary):
-        raise CkptbenchError(
-            "holds files and no run of ckptbench",
-            where=str(folder),
-            remedy="choose another --run-id or --results-dir",
+def _keep(db: sqlite3.Connection, answers: Iterable[tuple[Key, str]]) -> None:
+    origins, rows = set(), []
+    for key, text in answers:
+        origin = key.fingerprint, key.protocol, key.seed
+        origins.add(origin)
+        rows.append(
+            (key.digest, key.sample, key.trial, checksum(key, text.encode()), text, *origin)
         )
-
-
-def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:
-    """Folders of other runs with a store, newest first; also the parts of watched runs."""
-    own = results_dir / run_id / STORE
-    # A part of a watched run is in a run's folder, and may reuse the answers of runs beside it.
-    folders = [results_dir]
-    if results_dir.name == PARTS:
-        folders.append(results_dir.parent.parent)
-    stores = {p for folder in folders for name in _STORES for p in folder.glob(name)} - {own}
-    newest = sorted(stores, key=lambda p: p.stat().st_mtime, reverse=True)
-    return [p.parent for p in newest[:most]]
+    db.executemany(_ORIGIN, origins)
+    db.executemany(_ANSWER, rows)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import wraps
+from inspect import isgeneratorfunction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from .._util.errors import CkptbenchError
 from .._util.jsonio import Scalar
+from .._util.text import counted
 from .answers import Key
+from .integrity import FORMAT, READABLE, UNREADABLE, format_of, read_only, rows
 from .layout import STORE
 
-FORMAT = 1
 GROUP_VERSION = 1
 # An item that was run again: its position, its group, whether its outcome flipped (None without
 # a second one), and whether its batch was of another size.
@@ -93,6 +96,37 @@ class PlannedItem(NamedTuple):
     trial: int
 
 
+Reads = TypeVar("Reads", bound=Callable[..., Any])
+
+
+def _named(reads: Reads) -> Reads:
+    """Decorate a query: what a damaged store makes it raise is an error that names the file."""
+    damage = (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError)
+
+    def named(self: StoreReader, error: Exception) -> CkptbenchError:
+        return CkptbenchError(
+            f"the run store is damaged: {error}",
+            where=str(self.path),
+            remedy="`ckptbench store verify` tells more; its run can be repeated with its --run-id",
+        )
+
+    @wraps(reads)
+    def query(self: StoreReader) -> Any:
+        try:
+            return reads(self)
+        except damage as error:
+            raise named(self, error) from error
+
+    @wraps(reads)
+    def each(self: StoreReader) -> Iterator[Any]:
+        try:
+            yield from reads(self)
+        except damage as error:
+            raise named(self, error) from error
+
+    return cast(Reads, each if isgeneratorfunction(reads) else query)
+
+
 class StoreReader:
     """The queries of both kinds of connections; a lock serializes threads."""
 
@@ -107,31 +141,51 @@ class StoreReader:
             row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
+    @_named
     def groups(self) -> list[GroupMetadata]:
         """Metadata of each group; items refer to it by index."""
         with self._turn:
             rows = self._db.execute("SELECT facts FROM groups ORDER BY id").fetchall()
         return [GroupMetadata.of_json(json.loads(facts)) for (facts,) in rows]
 
+    @_named
     def plan(self) -> Iterator[PlannedItem]:
         """The planned items in running order."""
         for row in self._db.execute("SELECT * FROM plan ORDER BY position"):
             yield PlannedItem(*row)
 
+    @_named
     def notes(self) -> list[str]:
         """Notes on the plan, for the reader."""
         found: list[str] = json.loads(self._meta("notes") or "[]")
-        return found
+        return [*found, *self._damage()]
 
+    def _damage(self) -> Iterator[str]:
+        """Notes on the stores whose answers could not be used."""
+        if self._lacks("damage"):
+            return
+        query = "SELECT file, digest = '', MAX(what), COUNT(*) FROM damage GROUP BY 1, 2"
+        for file, whole, what, number in self._db.execute(query):
+            if whole:
+                yield f"{file} cannot be read ({what}): no stored answer of it was used"
+            else:
+                answers = counted(number, "stored answer")
+                yield f"damaged, and so not used: {answers} in {file}"
+
+    def _lacks(self, table: str) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return self._db.execute(query, (table,)).fetchone() is None
+
+    @_named
     def engines(self) -> dict[str, dict[str, Any]]:
         """The description of each checkpoint's engine."""
         rows = self._db.execute("SELECT checkpoint, facts FROM engines")
         return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
 
+    @_named
     def repeats(self) -> list[Repeat]:
         """The items that were run again; stores of older versions have no such table."""
-        kept = "SELECT 1 FROM sqlite_master WHERE name = 'repeats'"
-        if self._db.execute(kept).fetchone() is None:
+        if self._lacks("repeats"):
             return []
         rows = self._db.execute("SELECT position, grp, flipped, other_batch FROM repeats")
         return [(p, g, None if f is None else bool(f), bool(other)) for p, g, f, other in rows]
@@ -152,41 +206,47 @@ class StoredRun(StoreReader):
             raise CkptbenchError(
                 f"holds no {STORE}", where=str(folder), remedy="Give the folder of a run."
             )
+        self.damaged: list[str] = []
         try:
-            self._db = self._open()
-            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-        except (sqlite3.Error, TypeError) as error:
+            self._db = read_only(self.path)
+            self._format = format_of(self._db)
+        except UNREADABLE as error:
             raise CkptbenchError(f"cannot be read: {error}", where=str(self.path)) from error
-        if found != str(FORMAT):
+        if self._format not in READABLE:
+            self._db.close()
+            found = self._format or "none"
             raise CkptbenchError(
                 f"has format {found}, this version reads {FORMAT}", where=str(self.path)
             )
-
-    def _open(self) -> sqlite3.Connection:
-        # Reading a WAL database makes files beside it, unless it is opened as immutable, which is
-        # safe where no WAL file holds a part of it. See https://sqlite.org/wal.html#readonly.
-        uri = f"{self.path.resolve().as_uri()}?mode=ro"
-        immutable = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
-        return sqlite3.connect(f"{uri}{immutable}", uri=True)
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
 
+    @_named
     def samples(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Content hash and fields of every sample."""
         for name, text in self._db.execute("SELECT hash, fields FROM samples"):
             yield name, json.loads(text)
 
+    @_named
     def answers(self) -> Iterator[tuple[Key, str]]:
-        """Every answer under its key, as `answers.encode` wrote it."""
-        for *key, response in self._db.execute("SELECT * FROM responses"):
-            yield Key(*key), response
+        """Every answer under its key, as `answers.encode` wrote it.
 
+        The digests of those that differ from their checksums are in `damaged` afterwards.
+        """
+        for key, response, whole in rows(self._db, self._format):
+            if whole:
+                yield key, response.decode()
+            else:
+                self.damaged.append(key.digest)
+
+    @_named
     def served(self) -> dict[int, str]:
         """Digest of the answer that an item was given, by its position."""
         return dict(self._db.execute("SELECT position, digest FROM served"))
 
+    @_named
     def work(self) -> list[tuple[int, float, int, int]]:
         """Group, seconds, answers computed and answers reused of each block."""
         return self._db.execute("SELECT grp, seconds, asked, reused FROM work").fetchall()

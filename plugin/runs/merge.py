@@ -164,6 +164,7 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
     store.write_plan(uuid4().hex, list(notes), list(merged.groups.values()), planned, samples)
     for part in parts:
         store.add(part.store.answers())
+        store.note_damage(part.store.path, part.store.damaged)
         for number, seconds, asked, reused in part.store.work():
             store.add_work(numbers[part.groups[number].key], seconds, asked, reused)
     store.add((), served)

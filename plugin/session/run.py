@@ -23,10 +23,12 @@ from ..checkpoints.found import CheckpointParam
 from ..config.options import Options
 from ..results import log
 from ..results.answers import decode
+from ..results.earlier import earlier_runs
+from ..results.integrity import set_aside
 from ..results.layout import STORE
 from ..results.lease import BEAT_S, Lease
 from ..results.outcome import Outcomes
-from ..results.store import RunStore, earlier_runs
+from ..results.store import RunStore
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 
 if TYPE_CHECKING:
@@ -84,7 +86,8 @@ class Run:
         """The run's store, opened when it is first needed."""
         if self._store is None:
             resume, folder = not self.options.no_resume, self.folder
-            earlier = earlier_runs(folder.parent, folder.name) if resume else ()
+            known = (*set_aside(folder), *earlier_runs(folder.parent, folder.name))
+            earlier = known if resume else ()
             self._store = RunStore(folder, earlier=earlier, session=self.token)
             self._log = log.begin(self.folder, self.worker)
         return self._store

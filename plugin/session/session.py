@@ -21,8 +21,9 @@ from ..checkpoints.found import CheckpointParam, checkpoint_params, named
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
+from ..results.integrity import set_aside_damaged
+from ..results.layout import refuse_foreign
 from ..results.lease import TAKEN_OVER
-from ..results.store import refuse_foreign
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering, Block
 from .blocks import BLOCK_SIZE, cut, fair_size, step_of
@@ -98,6 +99,8 @@ class BenchSession:
         bench = cls(config, ours, run, Collected(config, options))
         config.stash[CONTEXT] = RunContext(run)
         if not workerinput:
+            if not options.is_dry:
+                run.notes += set_aside_damaged(run.folder)
             if options.report:
                 from ..reports.write import check_formats
 

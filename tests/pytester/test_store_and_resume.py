@@ -226,9 +226,41 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(project: Any) -> None:
 
 
 def test_an_unreadable_earlier_run_is_passed_over(standard: Any) -> None:
-    standard.file("results/broken/store.sqlite", "no database")
-    assert standard.run().ret == 0
+    standard.file("results/broken/store.sqlite", "no database" * 99)
+    assert standard.run("--run-id=r").ret == 0
     assert standard.coverage["scored"] == 4
+    (note,) = (n for n in standard.summary["notes"] if "broken" in n)
+    assert "results/broken/store.sqlite cannot be read" in note
+
+
+def test_a_damaged_answer_of_the_run_is_asked_again_and_noted(standard: Any) -> None:
+    standard.run("--run-id=r")
+    scores = standard.scores
+    store = standard.path / "results/r/store.sqlite"
+    content = store.read_bytes()
+    assert content.count(b'"rank": 2') == 1
+    store.write_bytes(content.replace(b'"rank": 2', b'"rank": 1'))
+    standard.forget_asked()
+    standard.run("--run-id=r")
+    assert standard.asked == ["second c"]
+    assert standard.scores == scores
+    assert any("1 stored answer in" in note for note in standard.summary["notes"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_a_run_whose_store_is_damaged_goes_on_with_a_new_one(
+    standard: Any, workers: tuple[str, ...]
+) -> None:
+    standard.run("--run-id=r")
+    store = standard.path / "results/r/store.sqlite"
+    store.write_bytes(b"\xa5" * 4096 + store.read_bytes()[4096:])
+    run = standard.run_apart if workers else standard.run
+    assert run("--run-id=r", *workers).ret == 0
+    assert standard.coverage["scored"] == 4
+    assert any("damaged-1.sqlite" in note for note in standard.summary["notes"])
+    standard.forget_asked()
+    assert run("--run-id=r", *workers).ret == 0
+    assert standard.asked == []
 
 
 def test_the_log_tells_what_happened_while_it_happens(project: Any) -> None:

@@ -29,6 +29,7 @@ OTHERS = {
     "data",
     "dataset",
     "drop",
+    "older-than",
     "durations",
     "flips",
     "force",

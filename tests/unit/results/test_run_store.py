@@ -24,8 +24,9 @@ from ckptbench import (
     Skipped,
 )
 from ckptbench.results.answers import Key, NoLongerAnAnswer, decode, encode, keys_of
+from ckptbench.results.earlier import earlier_runs
 from ckptbench.results.layout import STORE
-from ckptbench.results.store import RunStore, earlier_runs
+from ckptbench.results.store import RunStore
 from ckptbench.results.stored_run import GroupMetadata, PlannedItem
 
 REQUEST = FillMask("The cat sat.", (4, 7), "cat")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ckptbench.results.earlier import earlier_runs
 from ckptbench.results.layout import STORE
-from ckptbench.results.store import earlier_runs
 
 RUN = "20260728_091500_17"
 
