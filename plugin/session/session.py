@@ -99,14 +99,13 @@ class BenchSession:
         bench = cls(config, ours, run, Collected(config, options))
         config.stash[CONTEXT] = RunContext(run)
         if not workerinput:
-            if not options.is_dry:
-                run.notes += set_aside_damaged(run.folder)
             if options.report:
                 from ..reports.write import check_formats
 
                 check_formats(options.report)
             if not options.is_dry:
                 refuse_foreign(run.folder)
+                run.notes += set_aside_damaged(run.folder)
             if options.baseline is not None:
                 bench._read_baseline(config.invocation_params.dir / options.baseline)
         return bench

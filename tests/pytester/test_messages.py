@@ -175,9 +175,10 @@ def test_a_store_of_another_format_is_refused(standard: Any) -> None:
     assert "--run-id" in said(result)
 
 
-def test_a_run_folder_that_holds_something_else_is_refused(standard: Any) -> None:
-    standard.file("results/odd/store.sqlite", "this is no database, it is a text of some length")
+def test_a_store_that_is_no_database_is_kept_beside_the_new_one(standard: Any) -> None:
+    text = "this is no database, it is a text of some length"
+    standard.file("results/odd/store.sqlite", text)
     result = standard.run("--run-id=odd")
-    assert result.ret == 4
-    assert "store.sqlite" in said(result)
-    assert "Traceback" not in said(result)
+    assert result.ret == 0
+    assert "is not a database): it is damaged-1.sqlite now" in said(result)
+    assert (standard.path / "results/odd/damaged-1.sqlite").read_text() == text
