@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS groups (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS samples (hash TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS plan (
     position INTEGER PRIMARY KEY, nodeid TEXT NOT NULL UNIQUE, grp INTEGER NOT NULL,
-    id TEXT NOT NULL, sample TEXT NOT NULL, cluster TEXT NOT NULL, trial INTEGER NOT NULL);
+    id TEXT NOT NULL, sample TEXT NOT NULL, cluster TEXT NOT NULL, trial INTEGER NOT NULL,
+    block INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS origins (
     id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
     seed INTEGER NOT NULL, UNIQUE (fingerprint, protocol, seed));
@@ -171,7 +172,7 @@ class RunStore(StoreReader):
                 ((i, _as_text(asdict(each))) for i, each in enumerate(groups)),
             )
             db.executemany(
-                "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO plan VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 items,
             )
             db.executemany(
@@ -208,9 +209,9 @@ class RunStore(StoreReader):
         """Identifier of the session whose plan is stored; empty without a plan."""
         return self._meta("token") or ""
 
-    def group_of_positions(self) -> list[tuple[int, int]]:
-        """`(position, group)` of the planned items, in running order."""
-        return self._db.execute("SELECT position, grp FROM plan ORDER BY position").fetchall()
+    def block_of_positions(self) -> list[tuple[int, int]]:
+        """`(position, block)` of the planned items, in running order."""
+        return self._db.execute("SELECT position, block FROM plan ORDER BY position").fetchall()
 
     # What was answered
 

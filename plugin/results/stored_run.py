@@ -85,7 +85,11 @@ class GroupMetadata:
 
 
 class PlannedItem(NamedTuple):
-    """One item of the session, as the store keeps it."""
+    """One item of the session, as the store keeps it.
+
+    Attributes:
+        block: which of the plan's blocks it is in; -1 where nothing is asked.
+    """
 
     position: int
     nodeid: str
@@ -94,6 +98,7 @@ class PlannedItem(NamedTuple):
     sample: str
     cluster: str
     trial: int
+    block: int = -1
 
 
 Reads = TypeVar("Reads", bound=Callable[..., Any])

@@ -1,21 +1,24 @@
 """Cuts items into blocks: what one `answer` call gets, and what one worker gets.
 
-A plan depends only on the order of the items and their groups, so every worker of a session and
-the scheduler make the same one.
+A plan depends only on the order of the items, their groups and texts, so every worker of a session
+makes the same one. The scheduler reads it from the run store.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import ceil
 from typing import Protocol
 
 from ..api.sample import Sample
 from .group import Group
 
 BLOCK_SIZE = 2048
+_BLOCKS_OF_A_WORKER = 4
 
 
 class Question(Protocol):
@@ -40,34 +43,57 @@ class Plan:
     block_of: array[int]
 
 
-def cut(groups: Iterable[Hashable | None], size: int = BLOCK_SIZE) -> Plan:
+def cut(
+    groups: Sequence[Hashable | None],
+    lengths: Sequence[int] | None = None,
+    n_workers: int = 0,
+    size: int = BLOCK_SIZE,
+) -> Plan:
     """Cut items into blocks of one group and at most `size` items.
 
-    Items keep their order, whatever it is: a block is the next `size` items of a group, even if
-    items of other groups are between them.
+    With workers each gets several blocks, so that none waits for a straggler, and the blocks of a
+    group take about as long: where long texts come first, the first blocks have fewer items.
+
+    Items keep their order, whatever it is: a block is the next items of a group, even if items of
+    other groups are between them.
 
     Args:
         groups: the group of each item in running order; None for an item that asks no model.
+        lengths: characters of each item's text, 0 where that is not known.
+        n_workers: 0 without pytest-xdist.
     """
+    works = [_work(length) for length in lengths] if lengths is not None else [1.0] * len(groups)
+    totals: dict[Hashable, float] = defaultdict(float)
+    for group, work in zip(groups, works, strict=True):
+        if group is not None:
+            totals[group] += work
+    share = sum(totals.values()) / (_BLOCKS_OF_A_WORKER * n_workers) if n_workers else float("inf")
+    parts = {group: ceil(round(total / share, 6)) or 1 for group, total in totals.items()}
     blocks: list[array[int]] = []
     block_of = array("q")
-    open_blocks: dict[Hashable, int] = {}
+    open_blocks: dict[Hashable, tuple[int, int]] = {}
+    done: dict[Hashable, float] = defaultdict(float)
     for position, group in enumerate(groups):
         if group is None:
             block_of.append(-1)
             continue
-        block = open_blocks.get(group)
-        if block is None or len(blocks[block]) >= size:
-            block = open_blocks[group] = len(blocks)
+        # The part in which the middle of the item's work lies.
+        middle = done[group] + works[position] / 2
+        part = int(middle / totals[group] * parts[group])
+        done[group] += works[position]
+        block, its_part = open_blocks.get(group, (-1, -1))
+        if part != its_part or len(blocks[block]) >= size:
+            block = len(blocks)
+            open_blocks[group] = block, part
             blocks.append(array("q"))
         blocks[block].append(position)
         block_of.append(block)
     return Plan(tuple(blocks), block_of)
 
 
-def fair_size(n_items: int, n_workers: int, size: int = BLOCK_SIZE) -> int:
-    """A block size that gives every worker several blocks, so that none waits for a straggler."""
-    return max(1, min(size, -(-n_items // max(1, 4 * n_workers))))
+def _work(length: int) -> float:
+    """How long a text takes, in characters of a short one: attention grows with the square."""
+    return 50 + length * (1 + length / 7000)
 
 
 def home_of(number: int, n_workers: int) -> int:

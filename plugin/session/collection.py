@@ -209,7 +209,7 @@ class Collected:
             return
         if _in_collected_order(items):
             groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
-            lengths = [_length(i) if isinstance(i, SampleItem) else 0 for i in items]
+            lengths = [length_of(item) for item in items]
             items[:] = [items[index] for index in longest_first(lengths, groups)]
         if self.options.eval_config is not None:
             items.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
@@ -244,6 +244,7 @@ def _in_collected_order(items: Sequence[pytest.Item]) -> bool:
     return all(a <= b for a, b in pairwise(order))
 
 
-def _length(item: SampleItem) -> int:
-    text = item.sample.fields.get("text")
+def length_of(item: object) -> int:
+    """Characters of an item's text; 0 for one that has none."""
+    text = item.sample.fields.get("text") if isinstance(item, SampleItem) else None
     return len(text) if isinstance(text, str) else 0

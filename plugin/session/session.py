@@ -26,8 +26,8 @@ from ..results.layout import refuse_foreign
 from ..results.lease import TAKEN_OVER
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering, Block
-from .blocks import BLOCK_SIZE, cut, fair_size, step_of
-from .collection import Collected
+from .blocks import Plan, cut, step_of
+from .collection import Collected, length_of
 from .group import Group
 from .item import SampleItem
 from .make_items import Maker
@@ -239,10 +239,10 @@ class BenchSession:
             share_the_machine(run.worker, run.workers)
         # The items live as long as the session: garbage collection need not visit them.
         gc.freeze()
-        size = fair_size(len(planned), run.workers) if run.workers else BLOCK_SIZE
-        plan = cut((i.group.index if isinstance(i, SampleItem) else None for i in items), size)
+        groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
+        plan = cut(groups, [length_of(i) for i in items], run.workers)
         if run.worker in ("", "gw0"):
-            self._store_plan(planned)
+            self._store_plan(planned, plan)
         if not run.worker:
             self.check_baseline()
             check_tracking(self.options.mlflow)
@@ -276,14 +276,23 @@ class BenchSession:
         if self.baseline is not None and not self.options.update_baseline:
             known.check_numbers(self.baseline, str(self.options.baseline))
 
-    def _store_plan(self, planned: list[SampleItem]) -> None:
+    def _store_plan(self, planned: list[SampleItem], plan: Plan) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}
         self.run.store.write_plan(
             self.run.token,
             list(dict.fromkeys(self.run.notes)),
             [group.metadata(first.get(group.index)) for group in self.collected.groups],
             (
-                PlannedItem(i.position, i.nodeid, i.group.index, s.id, s.hash, s.cluster, i.trial)
+                PlannedItem(
+                    i.position,
+                    i.nodeid,
+                    i.group.index,
+                    s.id,
+                    s.hash,
+                    s.cluster,
+                    i.trial,
+                    plan.block_of[i.position],
+                )
                 for i, s in ((item, item.sample) for item in planned)
             ),
             {i.sample.hash: i.sample.fields for i in planned}.items(),

@@ -1,8 +1,8 @@
 """pytest-xdist: blocks go to workers whole, each worker has a GPU of its own.
 
 The plan of the first worker is in the run store before the scheduler starts, so the scheduler
-cuts the same blocks as the workers do. Modes of `--dist` other than `load` keep xdist's own
-scheduler: the outcomes are the same, some samples may be answered twice. They are counted once.
+hands out the same blocks as the workers answer. Modes of `--dist` other than `load` keep xdist's
+own scheduler: the outcomes are the same, some samples may be answered twice. They are counted once.
 """
 
 from __future__ import annotations
@@ -202,13 +202,15 @@ class BlockScheduler:
             self._feed(node)
 
     def _fill_queues(self, collection: Sequence[str]) -> None:
-        group_of = dict(self._run.store.group_of_positions())
-        groups = [group_of.get(position) for position in range(len(collection))]
-        plan = planning.cut(groups, planning.fair_size(len(group_of), self._n_nodes))
-        self._block_of = plan.block_of
-        for number, block in enumerate(plan.blocks):
+        block_of = array("q", [-1] * len(collection))
+        blocks: dict[int, array[int]] = {}
+        for position, number in self._run.store.block_of_positions():
+            block_of[position] = number
+            blocks.setdefault(number, array("q")).append(position)
+        self._block_of = block_of
+        for number, block in blocks.items():
             self._queues[planning.home_of(number, self._n_nodes)].append(block)
-        others = [position for position, group in enumerate(groups) if group is None]
+        others = [position for position, number in enumerate(block_of) if number < 0]
         for number, position in enumerate(others):
             self._queues[planning.home_of(number, self._n_nodes)].append(array("q", [position]))
 

@@ -292,7 +292,9 @@ GROUPS = [
 
 
 def planned(position: int, sample: str, group: int = 0) -> PlannedItem:
-    return PlannedItem(position, f"t.py::t[{sample}]", group, sample, f"hash-{sample}", "c", 0)
+    return PlannedItem(
+        position, f"t.py::t[{sample}]", group, sample, f"hash-{sample}", "c", 0, group + 3
+    )
 
 
 def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_a_plan_comes_back_in_running_order(tmp_path: Path) -> None:
     items = [planned(2, "b"), planned(0, "a"), planned(5, "c", 1)]
     store.write_plan("token", [], GROUPS, items, [])
     assert [item.id for item in store.plan()] == ["a", "b", "c"]
-    assert store.group_of_positions() == [(0, 0), (2, 0), (5, 1)]
+    assert store.block_of_positions() == [(0, 3), (2, 3), (5, 4)]
     assert store.groups() == GROUPS
     assert store.token() == "token"
     store.close()

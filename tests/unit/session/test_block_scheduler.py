@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.session.blocks import cut, fair_size
+from ckptbench.session.blocks import cut
 from ckptbench.session.worker import visible_gpus, worker_number
 from ckptbench.session.xdist import BlockScheduler
 
@@ -42,10 +42,11 @@ class Session:
 
     def __init__(self, groups: list[int | None], n_workers: int) -> None:
         self.collection = [f"t.py::t[{i}]" for i in range(len(groups))]
-        positions = [(i, group) for i, group in enumerate(groups) if group is not None]
+        blocks = cut(groups, n_workers=n_workers).block_of
+        positions = [(i, block) for i, block in enumerate(blocks) if block >= 0]
         self.taken: list[int] = []
         store = SimpleNamespace(
-            group_of_positions=lambda: positions, note_taken=lambda first: self.taken.append(first)
+            block_of_positions=lambda: positions, note_taken=lambda first: self.taken.append(first)
         )
         bench: Any = SimpleNamespace(store=store)
         self.reported: list[Any] = []
@@ -109,8 +110,7 @@ def test_what_is_sent_are_blocks_of_the_plan_and_single_other_tests() -> None:
     groups = some_groups(1)
     session = Session(groups, 2)
     session.finish(random.Random(1))
-    asking = sum(group is not None for group in groups)
-    blocks = {tuple(block) for block in cut(groups, fair_size(asking, 2)).blocks}
+    blocks = {tuple(block) for block in cut(groups, n_workers=2).blocks}
     sent = [tuple(indices) for worker in session.workers for indices in worker.sent]
     assert {indices for indices in sent if groups[indices[0]] is not None} == blocks
     assert all(len(indices) == 1 for indices in sent if groups[indices[0]] is None)
@@ -156,7 +156,7 @@ def test_no_worker_would_answer_ahead_what_another_runs(seed: int) -> None:
     """Told what was taken by the time it begins a block, a worker knows whether the next is its."""
     draw = random.Random(seed)
     session = Session([0] * 24, 3)  # twelve blocks of two items, four a home
-    blocks = cut([0] * 24, fair_size(24, 3)).blocks
+    blocks = cut([0] * 24, n_workers=3).blocks
     begun_by: dict[int, Worker] = {}
     ahead: dict[int, Worker] = {}
     while ready := [w for w in session.workers if w.runnable]:

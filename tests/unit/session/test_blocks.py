@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from ckptbench.session.blocks import cut, fair_size, home_of, longest_first
+from ckptbench.session.blocks import BLOCK_SIZE, cut, home_of, longest_first
 
 
 def blocks(groups: list[str | None], size: int) -> list[list[int]]:
-    return [list(block) for block in cut(groups, size).blocks]
+    return [list(block) for block in cut(groups, size=size).blocks]
 
 
 def test_a_block_holds_at_most_its_size_in_order() -> None:
@@ -22,7 +22,7 @@ def test_a_block_holds_one_group_whatever_stands_between() -> None:
 
 
 def test_items_that_ask_no_model_are_in_no_block() -> None:
-    plan = cut([None, "a", None, "a"], 8)
+    plan = cut([None, "a", None, "a"])
     assert [list(block) for block in plan.blocks] == [[1, 3]]
     assert list(plan.block_of) == [-1, 0, -1, 0]
 
@@ -35,7 +35,7 @@ def test_no_items_no_blocks() -> None:
 def test_every_item_is_in_exactly_one_block_of_its_group(seed: int) -> None:
     draw = random.Random(seed)
     groups = [draw.choice(["a", "b", None]) for _ in range(300)]
-    plan = cut(groups, 7)
+    plan = cut(groups, size=7)
     seen = [position for block in plan.blocks for position in block]
     assert sorted(seen) == [i for i, group in enumerate(groups) if group is not None]
     for number, block in enumerate(plan.blocks):
@@ -49,7 +49,7 @@ def test_every_item_is_in_exactly_one_block_of_its_group(seed: int) -> None:
 
 def test_interleaving_groups_changes_no_groups_own_blocks() -> None:
     def texts(order: list[tuple[str, int]]) -> set[tuple[tuple[str, int], ...]]:
-        plan = cut([group for group, _ in order], 3)
+        plan = cut([group for group, _ in order], size=3)
         return {tuple(order[position] for position in block) for block in plan.blocks}
 
     a, b = [("a", i) for i in range(8)], [("b", i) for i in range(5)]
@@ -59,19 +59,42 @@ def test_interleaving_groups_changes_no_groups_own_blocks() -> None:
 
 def test_blocks_start_in_the_order_in_which_they_are_needed() -> None:
     draw = random.Random(3)
-    plan = cut([draw.choice("abc") for _ in range(100)], 4)
+    plan = cut([draw.choice("abc") for _ in range(100)], size=4)
     first = [block[0] for block in plan.blocks]
     assert first == sorted(first)
 
 
 @pytest.mark.parametrize(
-    ("items", "workers", "size"),
-    [(40, 2, 5), (41, 2, 6), (1, 8, 1), (1_000_000, 2, 2048), (0, 2, 1), (10, 0, 10)],
+    ("items", "workers", "sizes"),
+    [
+        (40, 2, {5}),
+        (41, 2, {5, 6}),
+        (1, 8, {1}),
+        (3, 2, {1}),
+        (40_000, 2, {BLOCK_SIZE, 904}),
+    ],
 )
 def test_every_worker_gets_about_four_blocks_none_too_large(
-    items: int, workers: int, size: int
+    items: int, workers: int, sizes: set[int]
 ) -> None:
-    assert fair_size(items, workers) == size
+    assert {len(block) for block in cut(["a"] * items, n_workers=workers).blocks} == sizes
+
+
+def test_a_large_and_a_small_group_are_cut_each_for_itself() -> None:
+    plan = cut(["a"] * 70 + ["b"] * 10, n_workers=2)
+    assert [len(block) for block in plan.blocks] == [10] * 8
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 8])
+def test_blocks_of_texts_of_any_length_take_about_as_long(workers: int) -> None:
+    draw = random.Random(1)
+    drawn = (min(7000, round(draw.lognormvariate(7, 0.8))) for _ in range(6400))
+    lengths = sorted(drawn, reverse=True)
+    blocks = cut(["a"] * 6400, lengths, workers, size=6400).blocks
+    costs = [sum(lengths[position] for position in block) for block in blocks]
+    assert len(blocks) == 4 * workers
+    assert max(costs) < 2 * min(costs)
+    assert len(blocks[0]) < len(blocks[-1]) / 4
 
 
 def test_blocks_go_round_the_workers() -> None:
