@@ -281,6 +281,22 @@ def test_drawing_by_parts_is_drawing() -> None:
         assert alone.ids.item() == ids[row].item()
 
 
+def test_norms_are_fused_where_they_compute_the_same(load_causal: Load) -> None:
+    import torch
+    from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+
+    forward = load_causal("qwen2").model
+    norms = slot_forward_module._plain_norms(forward)
+    assert len(norms) == 1 + 2 * forward.config.num_hidden_layers
+
+    class OneMoreRMSNorm(type(norms[0])):  # type: ignore[misc]
+        def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+            return super().forward(hidden) * 1.02
+
+    others = torch.nn.ModuleList([OneMoreRMSNorm(8), GemmaRMSNorm(8), torch.nn.LayerNorm(8)])
+    assert slot_forward_module._plain_norms(others) == []
+
+
 @pytest.fixture
 def gpu() -> str:
     import torch
