@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -354,3 +356,35 @@ def test_several_checkpoints_are_no_baseline(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py", "--baseline=b", "--update-baseline")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*b was not written: a baseline holds one checkpoint*"])
+
+
+@pytest.mark.slow
+def test_no_file_has_a_number_of_what_was_not_completed(trained: Any) -> None:
+    """20 of 39 samples that were answered are no score: 0.5128 and 51.28% stand nowhere."""
+    trained.change(
+        "conftest.py",
+        "            right = int(",
+        '            if request.text == "text 39" and self.weights.skill == 20:\n'
+        '                yield index, Failed("the server said no")\n'
+        "                continue\n"
+        "            right = int(",
+    )
+    options = ("--report=html,md,plots", "--junit-xml=junit.xml", "--mlflow=sqlite:///tracked.db")
+    result = trained.run(PATTERN, "--run-id=r", *options, "-v")
+    assert result.ret == 1
+    partial = re.compile(r"\b0\.512[89]|\b0\.513|\b51\.[23]\d?%?")
+    files = [
+        path
+        for path in trained.path.rglob("*")
+        if path.suffix in (".json", ".jsonl", ".html", ".md", ".xml", ".csv", ".svg", ".log")
+    ]
+    assert {"summary.json", "report.html", "junit.xml"} <= {path.name for path in files}
+    for path in files:
+        found = partial.search(path.read_text(encoding="utf-8"))
+        assert found is None, (path, found)
+    assert partial.search("\n".join(result.outlines)) is None
+    with sqlite3.connect(trained.path / "tracked.db") as db:
+        tracked = db.execute("SELECT key, value FROM metrics").fetchall()
+    db.close()
+    assert 0.9 in [value for _, value in tracked]  # checkpoint-700
+    assert not [row for row in tracked if 0.51 < row[1] < 0.52]
