@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -69,6 +70,30 @@ def test_whichever_process_dies_is_replaced(sandbox: Sandbox, which: int) -> Non
     results = list(sandbox.judge([task(f"t{i}") for i in range(3)]))
     assert sorted(name for name, _ in results) == ["t0", "t1", "t2"]
     assert all(verdict.passed for _, verdict in results)
+
+
+def children_of_the_zygote() -> list[int]:
+    """The processes of programs: of what a judge starts, only its zygote has children."""
+    _, judge, *_ = descendants(os.getpid())
+    below = [int(n) for n in Path(f"/proc/{judge}/task/{judge}/children").read_text().split()]
+    return descendants(below[0]) if below else []
+
+
+@pytest.mark.parametrize(("kills", "may_be"), [(1, ["pass"]), (99, ["memory", "error"])])
+def test_a_program_that_the_system_ends_is_judged_again(
+    sandbox: Sandbox, kills: int, may_be: list[str]
+) -> None:
+    """Who runs out of memory need not be who used it: once is no verdict on a program."""
+    assert sandbox.submit(task()).result(timeout=60).passed
+    found = sandbox.submit(task(body="import time; time.sleep(0.8); return 2 * x"))
+    while not found.done() and kills:
+        time.sleep(0.05)
+        programs = children_of_the_zygote()
+        kills -= bool(programs)
+        for number in programs:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+    assert found.result(timeout=60).status in may_be
 
 
 def test_a_client_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
