@@ -92,7 +92,7 @@ class Session:
                 return bool(ready())
             if time.monotonic() > deadline:
                 raise Hung("what the round waits for does not come")
-            time.sleep(0.002)
+            time.sleep(0.005)
         return True
 
     # Its processes

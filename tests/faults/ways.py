@@ -34,6 +34,14 @@ def sent(number: signal.Signals) -> Callable[[Round], None]:
     return break_
 
 
+def killed_again(one: Round) -> None:
+    """Kills the session, and the one that goes on with its run, up to four times."""
+    one.kills = one.random.randint(2, 4)
+    for _ in range(one.kills):
+        one.start_and_wait(during=True).send(KILL)
+        one.session.wait()
+
+
 def paused(one: Round) -> None:
     """Stops the session for a while; half of the time it never goes on."""
     session = one.start_and_wait()
@@ -261,6 +269,7 @@ def _cap(one: Round, process: int) -> None:
 FEW_RETRIES = ("--retries=2", "--request-timeout=2")
 WAYS = (
     Way("session killed", "words", sent(KILL)),
+    Way("session killed repeatedly", "words", killed_again),
     Way("session terminated", "words", sent(signal.SIGTERM)),
     Way("session interrupted", "words", sent(signal.SIGINT)),
     Way("session stopped", "words", paused),

@@ -1,6 +1,6 @@
 """Break runs in thirty ways, resume them, and compare them with undisturbed ones.
 
-    python tests/faults/run.py [--seed 0] [--rounds 200] [--jobs 2] [--way NAME] [--keep FOLDER]
+    python tests/faults/suite.py [--seed 0] [--rounds 200] [--jobs 2] [--way NAME] [--keep FOLDER]
 
 Round after round has the next seed, which decides the way, the moment and all that is random:
 `--seed 17 --rounds 1` makes the round with seed 17 again. It prints a table, and exits with 1 when
