@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 FILES = Path(__file__).parent / "project"
 DEMO = ROOT / "benchmarks/demo/demo-mlm"
 RUN = "results/r"
-HUNG_S = 120.0
+HUNG_S = 300.0
 BLOCK = 40
 """Samples that a session asks together, at most: those of one benchmark."""
 
@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         (
             str(ROOT / "benchmarks/test_real_k.py"),
             "--checkpoint=checkpoint",
-            "--limit=80",
+            "--limit=20",
             "--batch-tokens=256",
         ),
     ),

@@ -14,7 +14,7 @@ from typing import Any
 
 from comparison import Reference, compare, stored_texts
 from hashed_server import serve
-from projects import BLOCK, DEMO, Hung, Project, Session, use_checkpoint
+from projects import BLOCK, DEMO, Project, Session, use_checkpoint
 from run_folder import stored
 
 SAMPLES = {"words": 160, "programs": 40, "served": 40, "checkpoint": 60}
@@ -191,8 +191,8 @@ class Lab:
                 self._look(one, result, one.session.wait(), one.references)
                 stack.close()
                 self._resume(one, result)
-            except Hung as error:
-                result.faults.append(str(error))
+            except Exception as error:  # a round that cannot be made is no round without a fault
+                result.faults.append(f"{type(error).__name__}: {error}")
             result.faults += one.faults
         result.seconds = time.monotonic() - started
         if not result.faults:

@@ -1,6 +1,6 @@
 """Break runs in thirty ways, resume them, and compare them with undisturbed ones.
 
-    python tests/faults/suite.py [--seed 0] [--rounds 200] [--jobs 2] [--way NAME] [--keep FOLDER]
+    python tests/faults/suite.py [--seed 0] [--rounds 200] [--jobs 2] [--way NAME]
 
 Round after round has the next seed, which decides the way, the moment and all that is random:
 `--seed 17 --rounds 1` makes the round with seed 17 again. It prints a table, and exits with 1 when
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -31,20 +32,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rounds at the same time")
     parser.add_argument("--way", action="append", help="only ways with this in their name")
-    parser.add_argument("--keep", type=Path, help="folder for the rounds that went wrong")
     given = parser.parse_args(arguments)
     chosen = [w for w in WAYS if not given.way or any(part in w.name for part in given.way)]
-    lab = Lab((given.keep or Path(tempfile.mkdtemp(prefix="ckptbench-faults-"))).resolve())
+    lab = Lab(Path(tempfile.mkdtemp(prefix="ckptbench-faults-")))
     results = []
     with ThreadPoolExecutor(given.jobs) as pool:
         seeds = range(given.seed, given.seed + given.rounds)
         rounds = [pool.submit(lab.round, chosen[seed % len(chosen)], seed) for seed in seeds]
-        for done in as_completed(rounds):
-            results.append(done.result())
-            print(line_of(results[-1], lab.path), flush=True)
+        try:
+            for done in as_completed(rounds):
+                results.append(done.result())
+                print(line_of(results[-1], lab.path), flush=True)
+        except KeyboardInterrupt:  # those at work end, as they leave processes and disks behind
+            pool.shutdown(cancel_futures=True)
     print(table(results, chosen))
     wrong = any(result.faults for result in results)
-    if not wrong and not given.keep:
+    if not wrong:
         shutil.rmtree(lab.path, ignore_errors=True)
     return int(wrong)
 
@@ -85,4 +88,5 @@ def table(results: Iterable[Result], ways: Sequence[Way]) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
