@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="breaks processe
 QUICK = {
     "session killed",
     "session stopped",
-    "sandbox: program killed",
+    "sandbox: program hit",
     "store damaged",
     "disk full",
     "results removed",

@@ -18,6 +18,8 @@ from projects import Session, kill
 from rounds import STEPS, Round, Way
 
 KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
+TERM, INT = signal.SIGTERM, signal.SIGINT
+HARD = KILL, KILL, TERM, STOP
 PAGE = 8192
 MB = 1 << 20
 
@@ -65,20 +67,31 @@ def joined_by_a_second(one: Round) -> None:
 
 
 def one_of(
-    find: Callable[[Session], list[psutil.Process]], number: signal.Signals = KILL
+    find: Callable[[Session], list[psutil.Process]], *numbers: signal.Signals
 ) -> Callable[[Round], None]:
-    """Sends one of the session's processes a signal."""
+    """Sends one of the session's processes a signal; one that is stopped goes on after a while."""
 
     def break_(one: Round) -> None:
         session = one.start_and_wait(during=True)
         session.until(lambda: find(session))
-        processes = find(session)
-        if processes and kill(one.random.choice(processes), number) and number == STOP:
+        processes, number = find(session), one.random.choice(numbers)
+        if processes and kill(process := one.random.choice(processes), number) and number == STOP:
             one.pause(0.1, 1.0)
-            for process in processes:
-                kill(process, CONT)
+            kill(process, CONT)
 
     return break_
+
+
+def all_stopped(one: Round) -> None:
+    """Stops every process for longer than a program may take, as schedulers and containers do."""
+    session = one.start_and_wait(during=True)
+    session.until(session.programs)
+    processes = [psutil.Process(session.process.pid), *session.descendants()]
+    for process in processes:
+        kill(process, STOP)
+    one.pause(1.5, 2.5)
+    for process in processes:
+        kill(process, CONT)
 
 
 # The store
@@ -270,20 +283,21 @@ FEW_RETRIES = ("--retries=2", "--request-timeout=2")
 WAYS = (
     Way("session killed", "words", sent(KILL)),
     Way("session killed repeatedly", "words", killed_again),
-    Way("session terminated", "words", sent(signal.SIGTERM)),
-    Way("session interrupted", "words", sent(signal.SIGINT)),
+    Way("session terminated", "words", sent(TERM)),
+    Way("session interrupted", "words", sent(INT)),
     Way("session stopped", "words", paused),
     Way("session with workers killed", "words", sent(KILL), workers=2),
-    Way("session with workers terminated", "words", sent(signal.SIGTERM), workers=2),
+    Way("session with workers terminated", "words", sent(TERM), workers=2),
     Way("second session", "words", joined_by_a_second),
-    Way("worker killed", "words", one_of(Session.workers), workers=2),
-    Way("worker stopped", "words", one_of(Session.workers, STOP), workers=2),
-    Way("sandbox: fork server killed", "programs", one_of(Session.fork_servers)),
-    Way("sandbox: judge killed", "programs", one_of(Session.judges)),
-    Way("sandbox: zygote killed", "programs", one_of(Session.zygotes)),
-    Way("sandbox: referee killed", "programs", one_of(Session.referees)),
-    Way("sandbox: program killed", "programs", one_of(Session.programs)),
+    Way("worker killed", "words", one_of(Session.workers, KILL), workers=2),
+    Way("worker signalled", "words", one_of(Session.workers, TERM, INT, STOP), workers=2),
+    Way("sandbox: fork server hit", "programs", one_of(Session.fork_servers, *HARD)),
+    Way("sandbox: judge hit", "programs", one_of(Session.judges, *HARD)),
+    Way("sandbox: zygote hit", "programs", one_of(Session.zygotes, *HARD)),
+    Way("sandbox: referee hit", "programs", one_of(Session.referees, *HARD)),
+    Way("sandbox: program hit", "programs", one_of(Session.programs, *HARD)),
     Way("sandbox: session killed", "programs", sent(KILL)),
+    Way("sandbox: all stopped", "programs", all_stopped, options=("--exec-timeout=1",)),
     Way("store damaged", "words", damaged),
     Way("store truncated", "words", truncated),
     Way("store locked", "words", locked),
