@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test test-all test-rest servers measure measure-gpu simulate coverage lint linked docs types clean
+.PHONY: help venv bench test test-all test-rest faults servers measure measure-gpu simulate coverage lint linked docs types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ test-rest: $(READY)  ## run the tests that coverage does not run
 # CKPTBENCH_SERVED and CKPTBENCH_SERVED_GGUF are the models that are served: a folder and a file.
 servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (4 GB, minutes)
 	PYTHON=$(BIN)/python tests/extended/servers.sh $(SERVERS)
+
+# A round with its seed again: `make faults ARGS='--seed 17 --rounds 1'`.
+faults: $(READY)  ## break 200 runs, resume and compare them (20 minutes on two cores)
+	$(BIN)/python tests/faults/suite.py $(ARGS)
 
 simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/simulations.md (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/coverage.py

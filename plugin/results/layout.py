@@ -8,9 +8,12 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from .._util.overwrite import SUMMARY
+from .log import FILE_NAME
 
 STORE = "store.sqlite"
 PARTS = "parts"  # in a watched run's folder, a run for each checkpoint
+# What a run without a summary leaves that has lost its store: nothing that another one replaces.
+_LEFT_BEHIND = (STORE, "damaged-", FILE_NAME)
 _LONGEST_BYTES = 120  # leaves room for our suffixes in the 255 bytes of common file systems
 
 
@@ -38,7 +41,9 @@ def refuse_foreign(folder: Path) -> None:
     Raises:
         CkptbenchError: see above.
     """
-    if not folder.is_dir() or (folder / STORE).exists() or not any(folder.iterdir()):
+    if not folder.is_dir() or (folder / STORE).exists():
+        return
+    if all(file.name.startswith(_LEFT_BEHIND) for file in folder.iterdir()):
         return
     if folder.parent.name == PARTS:  # where the watcher has left the log
         return

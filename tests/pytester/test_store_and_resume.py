@@ -263,6 +263,16 @@ def test_a_run_whose_store_is_damaged_goes_on_with_a_new_one(
     assert standard.asked == []
 
 
+@pytest.mark.parametrize("left", [["run.log"], ["store.sqlite-wal", "damaged-1.sqlite"], []])
+def test_a_run_that_lost_its_store_before_its_end_begins_anew(
+    standard: Any, left: list[str]
+) -> None:
+    for name in left:
+        standard.file(f"results/r/{name}", "left behind")
+    assert standard.run("--run-id=r").ret == 0
+    assert standard.coverage["scored"] == 4
+
+
 def test_the_log_tells_what_happened_while_it_happens(project: Any) -> None:
     project.write(["right 00", "wrong 01"])
     project.run("--run-id=told")

@@ -78,6 +78,7 @@ class DemoServer:
         positions: tokens of prompt and answer that it says to take at most.
         fault: what goes wrong with a request, by its number, from 0. Requests that only try
             out what the server can do are not counted.
+        port: where it listens; 0 for any that is free.
         seen: headers and bodies of all requests.
         flooded: bytes that went out of answers without an end.
     """
@@ -87,6 +88,7 @@ class DemoServer:
     squeezes: bool = False
     positions: int = POSITIONS
     fault: Callable[[int], str] = lambda number: ""
+    port: int = 0
     seen: list[tuple[dict[str, str], Any]] = field(default_factory=list)
     asked: int = 0
     flooded: int = 0
@@ -95,9 +97,10 @@ class DemoServer:
 
     def __enter__(self) -> DemoServer:
         handler = type("Handler", (_Handler,), {"demo": self})
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", self.port), handler)
         self._http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        self.port = self._http.server_port
+        self.url = f"http://127.0.0.1:{self.port}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -69,6 +70,71 @@ def test_whichever_process_dies_is_replaced(sandbox: Sandbox, which: int) -> Non
     results = list(sandbox.judge([task(f"t{i}") for i in range(3)]))
     assert sorted(name for name, _ in results) == ["t0", "t1", "t2"]
     assert all(verdict.passed for _, verdict in results)
+
+
+def test_a_task_that_no_process_can_be_started_for_is_an_error_and_not_waited_for(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert sandbox.submit(task()).result(timeout=60).passed
+    _, judge, *_ = descendants(os.getpid())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    os.kill(judge, signal.SIGKILL)
+    with pytest.raises(CkptbenchError, match="No such file"):
+        sandbox.submit(task()).result(timeout=20)
+    monkeypatch.undo()
+    assert sandbox.submit(task()).result(timeout=20).passed
+
+
+def test_what_replaces_a_dead_fork_server_is_for_all_workers() -> None:
+    with Sandbox(workers=4) as sandbox:
+        for _ in range(4):
+            stem = next(iter(descendants(os.getpid())), None)
+            if stem is not None:
+                os.kill(stem, signal.SIGKILL)
+            running = [sandbox.submit(task(f"t{i}")) for i in range(12)]
+            assert [each.result(timeout=60).status for each in running] == ["pass"] * 12
+
+
+def send(number: signal.Signals, processes: list[int]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def children_of_the_zygote() -> list[int]:
+    """The processes of programs: of what a judge starts, only its zygote has children."""
+    _, judge, *_ = descendants(os.getpid())
+    below = [int(n) for n in Path(f"/proc/{judge}/task/{judge}/children").read_text().split()]
+    return descendants(below[0]) if below else []
+
+
+@pytest.mark.parametrize(("kills", "may_be"), [(1, ["pass"]), (99, ["memory", "error"])])
+def test_a_program_that_the_system_ends_is_judged_again(
+    sandbox: Sandbox, kills: int, may_be: list[str]
+) -> None:
+    """Who runs out of memory need not be who used it: once is no verdict on a program."""
+    assert sandbox.submit(task()).result(timeout=60).passed
+    found = sandbox.submit(task(body="import time; time.sleep(0.8); return 2 * x"))
+    while not found.done() and kills:
+        time.sleep(0.05)
+        programs = children_of_the_zygote()
+        kills -= bool(programs)
+        send(signal.SIGKILL, programs)
+    assert found.result(timeout=60).status in may_be
+
+
+def test_no_program_is_late_because_everything_was_stopped(sandbox: Sandbox) -> None:
+    before = set(descendants(os.getpid()))
+    assert sandbox.submit(task()).result(timeout=60).passed
+    found = sandbox.submit(
+        task(body="import time; [time.sleep(0.05) for _ in range(12)]; return 2 * x")
+    )
+    time.sleep(0.3)
+    processes = [number for number in descendants(os.getpid()) if number not in before]
+    send(signal.SIGSTOP, processes)
+    time.sleep(1.5)  # the limit is 1 s
+    send(signal.SIGCONT, processes)
+    assert found.result(timeout=60).status == "pass"
 
 
 def test_a_client_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
