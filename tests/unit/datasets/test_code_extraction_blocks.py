@@ -50,6 +50,17 @@ def test_a_block_that_sets_something_up_stays() -> None:
     assert "sys.setrecursionlimit(1234)" in function_code(answer, "area")
 
 
+@pytest.mark.parametrize("rest", ["if __name__ == '__main__':\n    print(1)\n", "side: int\n"])
+def test_a_main_block_and_a_bare_annotation_go(rest: str) -> None:
+    assert function_code(f"{rest}{BARE}{rest}", "area") == BARE
+
+
+def test_of_blocks_of_other_languages_none_counts_unless_all_are() -> None:
+    other = "```text\ndef area(a, b):\n    return 0\n```\n"
+    assert function_code(f"{RIGHT}{other}", "area") == BARE
+    assert function_code(f"Here:\n```plaintext\n{BARE}```\nDone: int = 1\n", "area") == BARE
+
+
 def test_an_import_of_the_answer_itself_is_no_definition() -> None:
     assert function_code(f"{BARE}\nfrom shapes import area\n", "area") == BARE
     assert function_code(f"from shapes import area\n{BARE}", "area") == BARE
@@ -177,6 +188,19 @@ def test_the_call_in_the_next_block_is_part_of_the_program(call: str) -> None:
 def test_a_program_that_calls_itself_is_called_once() -> None:
     answer = f"```python\n{SOLVE}solve()\n```\nThe call:\n```python\nsolve()\n```\n"
     assert program_code(answer) == f"{SOLVE}solve()\n"
+
+
+def test_the_next_block_that_calls_it_may_define_something_else() -> None:
+    call = "def twice(n):\n    return 2 * n\nsolve()\n"
+    answer = f"```python\n{SOLVE}```\nThen:\n```python\n{call}```\n"
+    assert program_code(answer) == SOLVE + call
+
+
+def test_a_block_that_defines_it_again_is_another_program() -> None:
+    again = "```python\ndef solve():\n    print(0)\nsolve()\n```\n"
+    assert program_code(f"```python\n{SOLVE}```\nOr:\n{again}") == SOLVE
+    call = "The call:\n```python\nsolve()\n```\n"
+    assert program_code(f"```python\n{SOLVE}```\nOr:\n{again}{call}") == f"{SOLVE}solve()\n"
 
 
 def test_what_a_program_uses_comes_from_earlier_blocks() -> None:
