@@ -194,6 +194,7 @@ def _prepare(place: str, tests: tuple[str, ...]) -> None:
     os.chdir(copy)
     sys.path.insert(0, str(package.parent))
     os.environ.update(PYTHONPATH=str(package.parent), OMP_NUM_THREADS="1")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # others cost more than most tests
     del hypothesis, np
     if _run_tests(tests):  # which leaves the bytecode, too
         raise SystemExit(f"the tests fail without any mutant: pytest {' '.join(tests)}")
@@ -210,7 +211,8 @@ def _run_tests(tests: tuple[str, ...]) -> int:
         null = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(null, number)
-        options = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not slow")
+        plugins = ("no:cacheprovider", "ckptbench.hooks", "ckptbench.fixtures")
+        options = ("-x", "-q", "-m", "not slow", *(f"-p{name}" for name in plugins))
         status = 1
         try:
             status = int(pytest.main([*options, *tests]))
@@ -242,7 +244,7 @@ def _survives(mutant: Mutant, tests: tuple[str, ...]) -> tuple[Mutant, str, str]
         file.write_text(text, encoding="utf-8")
     lines = list(difflib.ndiff(text.splitlines(), changed.splitlines()))
     sides = [[n[2:].strip() for n in lines if n.startswith(sign)] for sign in "-+"]
-    return mutant, " ".join(sides[0]), " ".join(sides[1])
+    return mutant, " ".join(sides[0]).strip(), " ".join(sides[1]).strip()
 
 
 def main() -> int:

@@ -185,3 +185,8 @@ def test_an_outcome_is_there_for_whoever_hears_of_the_report_too() -> None:
     manager.register(Other())
     manager.hook.pytest_runtest_logreport(report=told(PASSED))
     assert heard == ["passed"]
+
+
+def test_the_status_of_a_report() -> None:
+    assert [status_of(told(each)) for each in (PASSED, MISSED)] == ["passed", "missed"]
+    assert status_of(report()) == ""

@@ -12,7 +12,7 @@ import pytest
 
 from ckptbench import CkptbenchError, Generate, Generated
 from ckptbench.results.answers import encode, keys_of
-from ckptbench.results.earlier import earlier_runs
+from ckptbench.results.earlier import EarlierStores, earlier_runs
 from ckptbench.results.integrity import faults, set_aside, set_aside_damaged
 from ckptbench.results.layout import PARTS, STORE
 from ckptbench.results.store import RunStore
@@ -222,3 +222,73 @@ def test_answers_are_found_in_the_best_of_several_stores(tmp_path: Path) -> None
     assert store.find(keys) == wanted
     assert store.find([]) == []
     store.close()
+
+
+def test_earlier_stores_of_another_format_or_checkpoint_are_passed_over_in_silence(
+    tmp_path: Path,
+) -> None:
+    old, other, begun = written(tmp_path / "old"), tmp_path / "other", tmp_path / "begun"
+    with closing(sqlite3.connect(old)) as db, db:
+        db.execute("UPDATE meta SET value = '1' WHERE name = 'format'")
+        db.execute("DROP TABLE origins")  # format 1 had none
+    written(other)
+    begun.mkdir()
+    with closing(sqlite3.connect(begun / STORE)) as db, db:
+        db.execute("CREATE TABLE something (x)")
+    stores = EarlierStores([tmp_path / "old", other, begun])
+    found, unreadable = stores.of("abc")
+    assert ([*found], unreadable) == ([other / STORE], [])
+    assert stores.of("another") == ({}, [])
+    stores.close()
+
+
+def test_a_store_is_given_by_its_folder_or_by_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    aside = path.rename(path.with_name("damaged-1.sqlite"))
+    stores = EarlierStores([aside, tmp_path / "gone"])
+    assert [*stores.of("abc")[0]] == [aside]
+    stores.close()
+
+
+def test_who_reads_while_another_writes_sees_what_it_writes(tmp_path: Path) -> None:
+    """Also when the WAL file was empty at the time of opening."""
+    store = RunStore(tmp_path)
+    with closing(sqlite3.connect(tmp_path / STORE)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert not Path(f"{tmp_path / STORE}-wal").stat().st_size
+    reader = StoredRun(tmp_path)
+    assert reader.groups() == []
+    store.write_plan("t", [], [GROUP], [], [])
+    assert reader.groups() == [GROUP]
+    reader.close()
+    store.close()
+
+
+def test_a_table_that_is_gone_is_noted_and_answers_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    store = RunStore(tmp_path)
+    key = keys_of("abc", {}, "code/x", 0)("s0", 0, REQUEST)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DROP TABLE origins")
+    assert store.find([key]) == [None]
+    (_, note) = store.notes()
+    assert note.startswith(f"{path} cannot be read (no such table: origins)")
+    store.close()
+
+
+def test_a_folder_whose_store_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / STORE).write_bytes(b"no database, but long enough to be read as one" * 20)
+    with pytest.raises(CkptbenchError, match="cannot be read") as raised:
+        StoredRun(tmp_path)
+    assert raised.value.where == str(tmp_path / STORE)
+    with pytest.raises(CkptbenchError, match="holds no"):
+        StoredRun(tmp_path / "gone")
+
+
+def test_a_store_of_a_later_version_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE meta SET value = '9' WHERE name = 'format'")
+    with pytest.raises(CkptbenchError, match="has format 9"):
+        StoredRun(tmp_path)
+    assert faults(path) == ["has format 9, this version reads 2"]

@@ -296,15 +296,13 @@ def test_of_a_process_that_is_gone_nothing_is_known() -> None:
 
 
 def test_threads_are_counted() -> None:
-    before = threads_of(str(os.getpid()))
-    stop = threading.Event()
-    threads = [threading.Thread(target=stop.wait) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    assert threads_of(str(os.getpid())) == before + 3
-    stop.set()
-    for thread in threads:
-        thread.join()
+    def act(pipe: int) -> None:
+        stop = threading.Event()
+        for _ in range(3):
+            threading.Thread(target=stop.wait, daemon=True).start()
+        os.write(pipe, json.dumps(threads_of(str(os.getpid()))).encode())
+
+    assert in_child(act) == 4  # with the one that a process has
 
 
 def test_a_folder_may_hold_so_many_files_and_no_more(tmp_path: Path) -> None:
