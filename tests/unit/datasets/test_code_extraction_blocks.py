@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.code.extraction import function_code, holds_markdown, program_code
+from ckptbench.fixtures.datasets.code.extraction import (
+    function_code,
+    holds_markdown,
+    is_shown_as_wrong,
+    program_code,
+)
 
 RIGHT = "```python\ndef area(a, b):\n    return a * b\n```\n"
 OTHER = "```python\ndef area(a, b):\n    return a + b\n```\n"
@@ -137,6 +142,17 @@ def test_a_correction_wins_whatever_it_says_of_the_code_before(introduction: str
     assert run(function_code(f"{OTHER}{introduction}\n{RIGHT}", "area"))(3, 4) == 12
 
 
+def test_the_only_definition_counts_though_it_is_shown_as_wrong() -> None:
+    setup = "```python\nimport math\n```\n"
+    assert function_code(f"{setup}Do not write:\n{RIGHT}", "area") == f"import math\n{BARE}"
+
+
+def test_a_comment_counts_above_the_first_statement_only() -> None:
+    assert is_shown_as_wrong("", "\n# Sides.\n\n# Wrong:\nx = 1\n")
+    assert not is_shown_as_wrong("", "x = 1\n# Wrong:\n")
+    assert not is_shown_as_wrong("", "# Sides.\nx = 1\n# Wrong:\n")
+
+
 def test_imports_from_the_future_come_first_once() -> None:
     helper = "```python\nfrom __future__ import annotations\nimport math\nONE = 1\n```\n"
     answer = helper + RIGHT.replace("def", "from __future__ import annotations\n\ndef", 1)
@@ -211,6 +227,13 @@ def test_what_a_program_uses_comes_from_earlier_blocks() -> None:
     second = "for line in sys.stdin:\n    print(late(int(line)))\n"
     program = program_code(f"```python\n{first}```\n```python\n{second}```\n")
     assert program == first.replace("print('no')\n", "") + second
+
+
+def test_what_a_program_binds_itself_comes_from_no_earlier_block() -> None:
+    late = "def late(x):\n    return x + n\n"
+    second = "n = input()\nprint(late(n))\n"
+    program = program_code(f"```python\nn = 5\n{late}```\n```python\n{second}```\n")
+    assert program == late + second
 
 
 def test_an_earlier_attempt_is_not_mixed_into_a_whole_program() -> None:
