@@ -1,4 +1,4 @@
-"""The table of guards in tests/README.md names tests that exist."""
+"""tests/README.md names tests that exist, and tests/mutation/survivors.md lines that exist."""
 
 from __future__ import annotations
 
@@ -24,3 +24,18 @@ def test_a_guard_is_a_test_that_is_there(guard: str) -> None:
     file, _, name = guard.strip("`").partition("::")
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_a_mutant_that_is_explained_is_of_a_line_that_is_there() -> None:
+    file, explained = "", 0
+    for line in (TESTS / "mutation/survivors.md").read_text(encoding="utf-8").splitlines():
+        if heading := re.fullmatch(r"## `(.+)`", line):
+            file = heading[1]
+            source = (TESTS.parent / file).read_text(encoding="utf-8")
+        if line.startswith("- "):
+            entry = re.fullmatch(r"- `(.+?)` → `(.*?)`: .+\.", line)
+            assert entry, line
+            assert entry[1] in map(str.strip, source.splitlines()), f"{file}: {entry[1]}"
+            assert entry[1] != entry[2]
+            explained += 1
+    assert explained
