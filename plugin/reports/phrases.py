@@ -105,7 +105,7 @@ def noise(result: BenchmarkResult) -> str:
 def noise_floor(result: BenchmarkResult) -> str:
     """How many samples flipped when they were run again; empty where none was.
 
-    `noise floor: 1 of 100 samples flipped (0.2% to 5.4%) when run again with another seed and
+    `noise floor: 1 of 100 samples flipped (0.0% to 5.5%) when run again with another seed and
     batch size`.
     """
     floor = result.floor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import nan
+from numbers import Real
 from typing import Any
 
 from ..api.benchmark import Miss
@@ -95,11 +96,8 @@ def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:
 
 
 def _graded(function: Callable[..., object], returned: object) -> float:
-    if (
-        isinstance(returned, bool)
-        or not isinstance(returned, int | float)
-        or not 0 <= returned <= 1
-    ):
+    # numpy's integers and small floats are real numbers too, but neither `int` nor `float`.
+    if isinstance(returned, bool) or not isinstance(returned, Real) or not 0 <= returned <= 1:
         name = getattr(function, "__name__", "the benchmark function")
         raise TypeError(f"{name} returned {returned!r}: expected None or a number from 0 to 1")
     return float(returned)

@@ -159,7 +159,7 @@ class NoiseFloor:
     Attributes:
         samples: how many have both outcomes.
         flipped: those that passed once and were missed once.
-        interval: 95% interval of the share that flips, Wilson's.
+        interval: 95% interval of the share that flips; see `intervals.share_interval`.
         unanswered: samples whose second answer was none.
         other_batch_size: whether the engine got them in batches of another size; not where every
             batch is one request.

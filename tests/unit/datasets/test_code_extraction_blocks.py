@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.datasets.code.extraction import function_code, holds_markdown, program_code
+from ckptbench.fixtures.datasets.code.extraction import (
+    function_code,
+    holds_markdown,
+    is_shown_as_wrong,
+    program_code,
+)
 
 RIGHT = "```python\ndef area(a, b):\n    return a * b\n```\n"
 OTHER = "```python\ndef area(a, b):\n    return a + b\n```\n"
@@ -48,6 +53,17 @@ def test_a_block_that_calls_the_entry_point_and_is_needed_by_it_stays() -> None:
 def test_a_block_that_sets_something_up_stays() -> None:
     answer = f"```python\nimport sys\nsys.setrecursionlimit(1234)\n```\n{RIGHT}"
     assert "sys.setrecursionlimit(1234)" in function_code(answer, "area")
+
+
+@pytest.mark.parametrize("rest", ["if __name__ == '__main__':\n    print(1)\n", "side: int\n"])
+def test_a_main_block_and_a_bare_annotation_go(rest: str) -> None:
+    assert function_code(f"{rest}{BARE}{rest}", "area") == BARE
+
+
+def test_of_blocks_of_other_languages_none_counts_unless_all_are() -> None:
+    other = "```text\ndef area(a, b):\n    return 0\n```\n"
+    assert function_code(f"{RIGHT}{other}", "area") == BARE
+    assert function_code(f"Here:\n```plaintext\n{BARE}```\nDone: int = 1\n", "area") == BARE
 
 
 def test_an_import_of_the_answer_itself_is_no_definition() -> None:
@@ -126,6 +142,17 @@ def test_a_correction_wins_whatever_it_says_of_the_code_before(introduction: str
     assert run(function_code(f"{OTHER}{introduction}\n{RIGHT}", "area"))(3, 4) == 12
 
 
+def test_the_only_definition_counts_though_it_is_shown_as_wrong() -> None:
+    setup = "```python\nimport math\n```\n"
+    assert function_code(f"{setup}Do not write:\n{RIGHT}", "area") == f"import math\n{BARE}"
+
+
+def test_a_comment_counts_above_the_first_statement_only() -> None:
+    assert is_shown_as_wrong("", "\n# Sides.\n\n# Wrong:\nx = 1\n")
+    assert not is_shown_as_wrong("", "x = 1\n# Wrong:\n")
+    assert not is_shown_as_wrong("", "# Sides.\nx = 1\n# Wrong:\n")
+
+
 def test_imports_from_the_future_come_first_once() -> None:
     helper = "```python\nfrom __future__ import annotations\nimport math\nONE = 1\n```\n"
     answer = helper + RIGHT.replace("def", "from __future__ import annotations\n\ndef", 1)
@@ -179,6 +206,19 @@ def test_a_program_that_calls_itself_is_called_once() -> None:
     assert program_code(answer) == f"{SOLVE}solve()\n"
 
 
+def test_the_next_block_that_calls_it_may_define_something_else() -> None:
+    call = "def twice(n):\n    return 2 * n\nsolve()\n"
+    answer = f"```python\n{SOLVE}```\nThen:\n```python\n{call}```\n"
+    assert program_code(answer) == SOLVE + call
+
+
+def test_a_block_that_defines_it_again_is_another_program() -> None:
+    again = "```python\ndef solve():\n    print(0)\nsolve()\n```\n"
+    assert program_code(f"```python\n{SOLVE}```\nOr:\n{again}") == SOLVE
+    call = "The call:\n```python\nsolve()\n```\n"
+    assert program_code(f"```python\n{SOLVE}```\nOr:\n{again}{call}") == f"{SOLVE}solve()\n"
+
+
 def test_what_a_program_uses_comes_from_earlier_blocks() -> None:
     first = (
         "import sys\nprint('no')\n"
@@ -187,6 +227,13 @@ def test_what_a_program_uses_comes_from_earlier_blocks() -> None:
     second = "for line in sys.stdin:\n    print(late(int(line)))\n"
     program = program_code(f"```python\n{first}```\n```python\n{second}```\n")
     assert program == first.replace("print('no')\n", "") + second
+
+
+def test_what_a_program_binds_itself_comes_from_no_earlier_block() -> None:
+    late = "def late(x):\n    return x + n\n"
+    second = "n = input()\nprint(late(n))\n"
+    program = program_code(f"```python\nn = 5\n{late}```\n```python\n{second}```\n")
+    assert program == late + second
 
 
 def test_an_earlier_attempt_is_not_mixed_into_a_whole_program() -> None:

@@ -65,3 +65,40 @@ def test_deeply_nested_compounds_are_read_once() -> None:
     nested = "".join(f"{' ' * depth}if depth:\n" for depth in range(80))
     source = f"depth = 1\n{nested}{' ' * 80}area = abs\n"
     assert function_code(source, "area") == source
+
+
+@pytest.mark.parametrize(
+    ("text", "scanned"),
+    [
+        ("y = 1\n", 0),
+        ("no\ncode here\n", 3 + 10),  # a statement, and words that are parsed
+        ("x = )\ny = 1\n", 5 + 2 * 6),  # up to the bracket; a statement, scanned and parsed
+        ("x = (\ny = 1\n", 12 + 2 * 6),  # to the end of the text
+        ('x = "abc\ny = 1\n', 8 + 2 * 6),  # to the end of the line
+        ('x = "abc\ny = "z', 8 + 6),
+        ("x = " + "(" * 300 + "\ny = 1\n", 4 + 201 + 2 * 6),  # Python allows 200
+        ("@a\nx\ny = 1\n", 2 * 5 + 2 + 2 * 6),  # what is decorated ends at `x`
+    ],
+)
+def test_what_is_looked_at_is_counted_each_time(text: str, scanned: int) -> None:
+    assert read(text).looked_at == len(text) + scanned
+
+
+def test_a_text_that_is_indented_as_a_whole_is_read_without_its_indentation() -> None:
+    assert texts("    x = 1\n    if x:\n        y = 2\n") == ["x = 1\n", "if x:\n    y = 2\n"]
+    assert texts("    x = 1\n    and so on\n    y = 2\n") == ["x = 1\n", "y = 2\n"]
+
+
+def test_brackets_are_nested_as_deep_as_python_allows() -> None:
+    assert texts("so it is:\nx = " + "[" * 199 + "]" * 199 + "\n") != []
+    assert texts("so it is:\nx = " + "[" * 201 + "]" * 201 + "\n") == []
+
+
+def test_statements_of_one_line_are_one_and_the_next_line_is_another() -> None:
+    assert texts("a = 1; b = 2\nc = 3; d = [\n4]; e = 5\nf = 6\n") == [
+        "a = 1; b = 2\n",
+        "c = 3; d = [\n4]; e = 5\n",
+        "f = 6\n",
+    ]
+    found = read("a = 1; b = 2\nc = 3\n").statements
+    assert [len(statement.nodes) for statement in found] == [2, 1]

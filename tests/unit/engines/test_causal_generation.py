@@ -157,6 +157,18 @@ def test_text_ends_before_the_first_stop_string(family: str, load_causal: Load) 
             assert answer.tokens <= 16
 
 
+def test_how_the_tokenizer_pads_and_cuts_changes_no_text(load_causal: Load) -> None:
+    requests = [Generate(prompt, max_tokens=12) for prompt in PROMPTS]
+    plain = texts(CausalLMEngine(load_causal("llama")), requests)
+    for side in ("left", "right"):
+        loaded = load_causal("llama")
+        tokenizer = loaded.tokenizer
+        tokenizer.padding_side = tokenizer.truncation_side = side
+        tokenizer.backend_tokenizer.enable_truncation(2, direction=side)
+        tokenizer.backend_tokenizer.enable_padding(length=80, direction=side)
+        assert texts(CausalLMEngine(loaded), requests) == plain
+
+
 def test_rows_that_stop_early_leave_the_others_as_they_are(load_causal: Load) -> None:
     engine = CausalLMEngine(load_causal("llama"))
     plain = [Generate(prompt, max_tokens=16) for prompt in PROMPTS]

@@ -90,6 +90,19 @@ def test_the_beginning_of_a_long_context_is_cut_off(load_causal: Load) -> None:
     assert answer.logprob == pytest.approx(plain(loaded, ids[-17:], tokens)[0], abs=1e-4)
 
 
+def test_how_the_tokenizer_pads_and_cuts_changes_nothing(load_causal: Load) -> None:
+    requests = [LogLikelihood(*pair) for pair in PAIRS]
+    requests.append(LogLikelihood("def longest(words):\n" * 5, "    return best"))
+    plain = dict(CausalLMEngine(load_causal("llama", seq_len=64)).answer(requests))
+    for side in ("left", "right"):
+        loaded = load_causal("llama", seq_len=64)
+        tokenizer = loaded.tokenizer
+        tokenizer.padding_side = tokenizer.truncation_side = side
+        tokenizer.backend_tokenizer.enable_truncation(4, direction=side)
+        tokenizer.backend_tokenizer.enable_padding(length=80, direction=side)
+        assert dict(CausalLMEngine(loaded).answer(requests)) == plain
+
+
 def test_a_continuation_longer_than_the_model_reads_is_skipped(load_causal: Load) -> None:
     engine = CausalLMEngine(load_causal("llama", seq_len=16))
     ((_, answer),) = engine.answer([LogLikelihood("x", "국" * 40)])

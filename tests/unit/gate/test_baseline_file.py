@@ -19,12 +19,16 @@ from ckptbench.gate.baseline import (
     BaselineBenchmark,
     BaselineComposite,
     BaselineScore,
+    bare_baseline,
     baseline_benchmark,
+    baseline_notes,
 )
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.readers.baseline import baseline_schema, dump, load, write
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.score import SampleValues
+
+from .conftest import as_baseline, measured
 
 REAL = BaselineBenchmark(
     "real",
@@ -333,3 +337,14 @@ def test_an_older_format_is_read_with_what_it_lacks_as_unknown(tmp_path: Path) -
     assert (held.settings, held.trials, held.clusters) == ({}, 1, {})
     assert (held.scores["pass@1"].unit, held.scores["pass@1"].higher_is_better) == ("share", True)
     assert held.column("pass@5") == {}
+
+
+def test_settings_that_differ_are_told_where_both_sides_state_them() -> None:
+    baseline = as_baseline(measured("real/x", {"real@1": [1.0]}))
+    assert baseline.settings == {"seq_len": 512, "dtype": "fp32"}
+    assert list(baseline_notes(baseline, {"seq_len": 512, "new": 1})) == []
+    assert list(baseline_notes(baseline, {"seq_len": 128, "dtype": "fp16", "new": 1})) == [
+        "the baseline was made with seq_len 512, dtype fp32; this run uses seq_len 128, dtype fp16"
+    ]
+    (note,) = baseline_notes(bare_baseline({"real@1": BaselineScore(0.5)}), {"seq_len": 128})
+    assert "bare numbers without a protocol" in note

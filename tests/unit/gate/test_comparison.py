@@ -9,11 +9,11 @@ import pytest
 
 from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
 from ckptbench.gate.comparison import compare_numbers, compare_score, effective_samples
-from ckptbench.gate.mde import Rule
+from ckptbench.gate.mde import Rule, graded_mde, shift_mde
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
 from ckptbench.gate.verdict import Comparison
-from ckptbench.scores.metric import PERPLEXITY
+from ckptbench.scores.metric import BITS_PER_BYTE, PERPLEXITY
 from ckptbench.scores.score import Score
 
 from .conftest import as_baseline, measured
@@ -224,3 +224,35 @@ def test_clusters_make_samples_count_less() -> None:
     assert effective_samples(alike.scores[0]) == pytest.approx(100, rel=0.02)
     single = measured("b/p", {"m": values})
     assert effective_samples(single.scores[0]) == pytest.approx(300, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "clusters", "error", "effective"),
+    [
+        (0.5, 101, 50, 0.1, 101 / 4),  # the error of 25 samples
+        (0.5, 101, 50, 0.05, 101),
+        (0.5, 101, 50, 0.01, 101),  # never more than there are
+        (0.5, 101, 50, None, 50),
+        (1.0, 101, 50, 0.0, 50),
+        (0.0, 101, 50, 0.0, 50),
+        (None, 101, 50, 0.1, 50),
+        (0.5, 1, 1, 0.1, 1),
+        (0.5, 9, 0, None, 9),
+    ],
+)
+def test_effective_samples_by_the_design_effect(
+    value: float | None, n: int, clusters: int, error: float | None, effective: float
+) -> None:
+    score = Score("m", value, n, clusters, error)
+    assert effective_samples(score) == pytest.approx(effective)
+
+
+def test_graded_shares_lose_and_metrics_without_bounds_shift() -> None:
+    rng = np.random.default_rng(4)
+    then = rng.choice([0.25, 0.5, 0.75, 1.0], size=60)
+    now = np.clip(then + rng.choice([-0.25, 0.0, 0.25], size=60), 0, 1)
+    c = compare(now.tolist(), then.tolist())
+    assert c.mde == pytest.approx(graded_mde(now - then, then, RULE))
+    bits = compare(now.tolist(), then.tolist(), kinds={"m": BITS_PER_BYTE})
+    assert bits.mde == pytest.approx(shift_mde(then - now, then, RULE))
+    assert bits.mde != pytest.approx(c.mde)

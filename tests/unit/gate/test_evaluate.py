@@ -94,6 +94,7 @@ def test_a_metric_that_the_benchmark_lacks_is_missing() -> None:
     only_1 = measured("real/whole-word", shares(N, 0.6))
     found = run(only_1, LAMBADA)
     assert words(found) == [["identical", "missing"], ["identical"]]
+    assert (found.compared, found.in_baseline) == (2, 3)
     # -k selects items, so it explains no metric of a benchmark that was asked.
     assert words(run(only_1, LAMBADA, selection=("-k",)))[0] == ["identical", "missing"]
     chosen = run(only_1, LAMBADA, chosen_metrics={"real": "--k"})
@@ -261,6 +262,20 @@ def test_a_tolerance_of_another_unit_is_in_that_unit() -> None:
     given = Scope(tolerance={"real_bits_per_byte": 0.0005})
     assert given.tolerance_of("real", score, held) == pytest.approx(0.05)
     assert Scope(tolerance={"*": 0.5}).tolerance_of("real", score, held) == 0.01
+
+
+def test_a_metric_of_the_baseline_that_is_not_gated_may_be_lost() -> None:
+    both = {"real@1": [1.0, 0.0] * 40, "real_bits_per_byte": [1.0, 2.0] * 40}
+    then = measured("real/whole-word", both, kinds={"real_bits_per_byte": BITS_PER_BYTE})
+    now = measured("real/whole-word", {"real@1": both["real@1"]})
+    found = run(now, baseline=as_baseline(then))
+    assert words(found) == [["identical"]]
+    assert found.in_baseline == 1
+    for name in ("real_bits_per_byte", "real/real_bits_per_byte"):
+        found = run(now, baseline=as_baseline(then), gate_on=frozenset({name}))
+        assert words(found) == [["identical", "missing"]]
+        assert found.in_baseline == 2
+    assert words(run(now, baseline=as_baseline(then), gate_on=frozenset({"x"}))) == [["identical"]]
 
 
 # The composite

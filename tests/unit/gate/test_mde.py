@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, inf
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ckptbench.gate.mde import (
     Rule,
@@ -13,6 +14,9 @@ from ckptbench.gate.mde import (
     critical_losses,
     errors_mde,
     graded_mde,
+    loss_mde,
+    loss_power,
+    lost_and_won,
     paired_shares_mde,
     power_of_losses,
     shift_mde,
@@ -244,3 +248,95 @@ def test_standard_errors_make_an_mde_that_welchs_test_finds() -> None:
     assert drop == pytest.approx((1.645 + 0.842) * 0.05, rel=1e-3)
     assert errors_mde(0.3, 9, RULE, largest=0.4) is None
     assert errors_mde(0.0, 9, RULE) is None
+
+
+# By their formulas
+
+
+@pytest.mark.parametrize(
+    ("drop", "flips", "baseline", "expected"),
+    [
+        (0.1, 0.3, None, (0.2, 0.1)),
+        (0.1, 0.05, None, (0.1, 0.0)),  # all flips are losses
+        (0.1, 0.5, 0.25, (0.25, 0.15)),  # no more is lost than the baseline has
+        (0.1, 0.5, 0.9, (0.2, 0.1)),  # nor is more won than it lacks
+        (0.3, 0.4, 0.2, (0.3, 0.0)),
+    ],
+)
+def test_a_drop_is_so_many_losses_more_than_gains(
+    drop: float, flips: float, baseline: float | None, expected: tuple[float, float]
+) -> None:
+    assert lost_and_won(drop, flips, baseline) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.5])
+def test_the_mde_of_a_t_test(tolerance: float) -> None:
+    rule = Rule(0.05, tolerance)
+    t_alpha, t_power = stats.t.ppf([0.95, 0.8], 7)
+    expected = max(tolerance, t_alpha * 0.2) + t_power * 0.2
+    assert errors_mde(0.2, 7, rule) == pytest.approx(expected)
+    assert errors_mde(0.2, 7, rule, largest=expected + 1e-9) == pytest.approx(expected)
+    assert errors_mde(0.2, 7, rule, largest=expected - 1e-9) is None
+    assert errors_mde(0.2, 7, rule, largest=inf) == pytest.approx(expected)
+
+
+def test_two_clusters_have_the_t_of_one_degree_of_freedom() -> None:
+    rule = Rule(0.05, 0.0)
+    t_alpha, t_power = stats.t.ppf([0.95, 0.8], 1)
+    # Differences of 0.1 and 0.3 have the standard deviation 0.1 sqrt 2, and the error 0.1.
+    drop = shift_mde(np.array([0.1, 0.3]), np.array([1.0, 1.0]), rule)
+    assert drop == pytest.approx((t_alpha + t_power) * 0.1)
+    # Those that agree count as if one had moved by a tenth of the values' standard deviation.
+    drop = shift_mde(np.array([0.2, 0.2]), np.array([1.0, 3.0]), rule)
+    assert drop == pytest.approx((t_alpha + t_power) * 0.1 / 2)
+
+
+def test_losses_take_a_unit_from_some_of_the_values() -> None:
+    """50 values of 0.5, of which a drop of 0.1 takes 0.25 from 40%; variance 0.01."""
+    rule = Rule(0.05, 0.02)
+    # Differences of variance 0.01 are 0.01 / 0.25^2 = 16% flips, less what is lost: 1 - 0.1 / 0.5.
+    noise = 0.16 * 0.8
+    expected = power_of_losses(50, noise / 2 + 0.4, noise / 2, Rule(0.05, 0.02 / 0.25))
+    assert loss_power(0.1, 50, 0.01, 0.25, 0.5, rule) == pytest.approx(expected)
+    # Where differences are larger than the unit, they are: 0.5 is the root of 2 * 0.125.
+    noise = 0.5 * 0.8
+    expected = power_of_losses(50, noise / 2 + 0.2, noise / 2, Rule(0.05, 0.02 / 0.5))
+    assert loss_power(0.1, 50, 0.125, 0.25, 0.5, rule) == pytest.approx(expected)
+    drop = loss_mde(50, 0.01, 0.25, 0.5, rule)
+    assert drop is not None
+    assert loss_power(drop, 50, 0.01, 0.25, 0.5, rule) >= 0.8 - 1e-9
+    assert loss_power(0.99 * drop, 50, 0.01, 0.25, 0.5, rule) < 0.8
+
+
+def test_graded_values_lose_their_mean_weighted_by_itself() -> None:
+    values = np.array([0.5] * 20 + [1.0] * 20)
+    moved = np.array([0.1, -0.1] * 20)
+    # sum v^2 / sum v = 25 / 30; the differences and one more of the values' standard deviation.
+    variance = (40 * 0.01 + 0.0625) / 40
+    expected = loss_mde(40, variance, 25 / 30, 0.75, RULE)
+    assert graded_mde(moved, values, RULE) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("flips", "moved"), [(0, 0), (6, 6)])
+def test_where_all_flips_are_losses_the_clusters_that_move_count(flips: int, moved: int) -> None:
+    """100 texts of 10 samples, by hand from the formulas of the docstring."""
+    sums = np.array([-1.0] * moved + [0.0] * (100 - moved))
+    drop = clustered_shares_mde(sums, np.full(100, 10.0), flips, 0.6, RULE)
+    assert drop is not None
+    effect = (flips + 10 * (1 + 9 * 0.25)) / (flips + 10)
+    correlation = (effect - 1) / 9
+
+    def power(d: float) -> float:
+        assert d > flips / 1_000  # so that all flips are losses
+        clusters = 100 * (correlation * d + (1 - correlation) * (1 - (1 - d) ** 10))
+        singles = 1_000 / (effect + 9 * d) * d
+        assert clusters > singles
+        each = clusters / 100 / d
+        return power_of_losses(100, d * each, 0.0, Rule(RULE.alpha, RULE.tolerance * each))
+
+    assert power(drop * 1.001) >= 0.8 > power(drop * 0.98)
+
+
+def test_a_baseline_of_one_sample_has_no_mde() -> None:
+    assert unpaired_shares_mde(200, 1.0, 1, RULE) is None
+    assert unpaired_shares_mde(0.5, 0.5, 200, RULE) is None

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ckptbench.gate.permutation_test import NO_DIFFERENCE, PValues, mcnemar, sign_flip_test
+from ckptbench.gate.permutation_test import (
+    NO_DIFFERENCE,
+    PValues,
+    mcnemar,
+    random_flips,
+    sign_flip_test,
+)
 
 
 def enumerate_signs(contributions: NDArray[np.float64]) -> PValues:
@@ -174,6 +180,35 @@ def test_a_drawn_p_is_never_smaller_than_its_draws_can_show() -> None:
     p = sign_flip_test(values)
     assert (p.worse, p.two_sided) == (0.5 / 100_001, 1 / 100_001)
     assert sign_flip_test(values, draws=99).two_sided == 1 / 100
+
+
+@pytest.mark.parametrize("shift", [-0.4, -0.1, 0.0, 0.1, 0.4])
+@pytest.mark.parametrize("draws", [60, 3_000])
+def test_a_drawn_p_counts_what_is_seen_among_the_draws(shift: float, draws: int) -> None:
+    """Two-sided (1 + as extreme) / (1 + draws); one side has half of it, what ties half of that."""
+    values = np.random.default_rng(8).normal(shift, 1, size=60)
+    sizes = np.sort(np.abs(values))
+    sums = np.abs(random_flips(sizes, draws, np.random.default_rng(3)))
+    beyond = int((sums > abs(values.sum())).sum())  # no sum of normal values ties
+    p = sign_flip_test(values, draws=draws, seed=3)
+    tail = max(beyond + 0.5, 1) / (draws + 1) / 2
+    assert p.two_sided == pytest.approx((beyond + 1) / (draws + 1), rel=1e-12)
+    smaller, larger = (p.worse, p.better) if values.sum() < 0 else (p.better, p.worse)
+    assert (smaller, larger) == pytest.approx((tail, 1 - tail), rel=1e-12)
+    # Of `draws` draws, each as extreme with twice the tail's probability; half of it on this side.
+    assert p.simulation_error == pytest.approx(np.sqrt(2 * tail * (1 - 2 * tail) / draws) / 2)
+
+
+def test_sums_that_tie_with_what_is_seen_count_half() -> None:
+    """Sixteen of one size and one without a common unit: many flips have the sum that is seen."""
+    values = np.array([1.0, -1.0] * 8 + [np.pi])
+    p = sign_flip_test(values, draws=2_000, seed=5)
+    sizes = np.sort(np.abs(values))
+    sums = np.abs(random_flips(sizes, 2_000, np.random.default_rng(5)))
+    beyond, tied = int((sums > np.pi + 1e-6).sum()), int((abs(sums - np.pi) < 1e-6).sum()) + 1
+    assert tied > 100
+    assert p.better == pytest.approx((beyond + tied / 2) / 2_001 / 2)
+    assert p.two_sided == pytest.approx((beyond + tied) / 2_001)
 
 
 def test_memory_does_not_grow_with_clusters_times_draws() -> None:

@@ -106,6 +106,28 @@ def test_drawn_labels_approach_the_exact_ones(monkeypatch: pytest.MonkeyPatch) -
     assert drawn.better == pytest.approx(exact.better, abs=4 * drawn.simulation_error)
 
 
+def test_drawn_labels_have_a_p_of_at_most_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many passes here as there: what is seen is in the middle, and ties with much."""
+    n, m = np.full(40, 4), np.full(40, 2)
+    now, then = np.array([4, 0] * 20), np.array([1, 1] * 20)
+    monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
+    p = label_permutation_test((now, n), (then, m), 1, draws=500)
+    assert p.two_sided == 1.0
+    assert p.worse + p.better == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_drawn_p_is_that_of_the_first_seed_unless_one_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, n, then, m = sides(5, 60, 20, 5)
+    monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
+    test = [
+        trials_test((now, n), (then, m), 1, draws=999, **given)
+        for given in ({}, {"seed": 0}, {"seed": 1})
+    ]
+    assert test[0] == test[1] != test[2]
+
+
 def test_problems_that_pass_or_miss_alike_say_nothing() -> None:
     n, m = np.full(9, 20), np.full(9, 1)
     now, then = np.array([20] * 4 + [0] * 5), np.array([1] * 4 + [0] * 5)

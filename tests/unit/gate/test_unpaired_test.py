@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ckptbench.gate.unpaired_test import p_of_lower, share_error, suissa_shuster_test, welch_test
+from ckptbench.gate.unpaired_test import (
+    critical_score,
+    p_of_lower,
+    power_of_shares,
+    share_error,
+    suissa_shuster_test,
+    welch_degrees,
+    welch_test,
+)
 
 
 def largest_false_alarm(now_n: int, then_n: int, alpha: float) -> float:
@@ -128,5 +136,109 @@ def test_the_floor_is_the_plain_error_in_the_middle_and_positive_at_the_ends() -
     assert share_error(0.0, 2) == share_error(1.0, 2)
 
 
+def test_without_any_error_nothing_is_decided() -> None:
+    assert welch_test(0.5, 0.0, 9, 0.7, 0.0) == (0.5, 0.5, 1.0, 0.0)
+
+
 def test_without_any_error_equal_numbers_are_equal() -> None:
     assert welch_test(0.5, 0.0, 9, 0.5, 0.0).worse == 0.5
+
+
+# By enumeration of every pair of counts
+
+
+def scores(now_n: int, then_n: int) -> np.ndarray:
+    """`[now_n + 1, then_n + 1]`: the score of every pair of counts, by its formula."""
+    x, y = np.arange(now_n + 1)[:, None], np.arange(then_n + 1)[None, :]
+    pooled = (x + y) / (now_n + then_n)
+    spread = np.sqrt(pooled * (1 - pooled) * (1 / now_n + 1 / then_n))
+    difference = x / now_n - y / then_n
+    return np.divide(difference, spread, out=np.zeros_like(difference), where=spread > 0)
+
+
+@pytest.mark.parametrize(
+    ("now", "now_n", "then", "then_n"),
+    [(2, 9, 6, 7), (0, 5, 3, 12), (4, 8, 5, 9), (11, 12, 6, 6), (7, 7, 4, 4), (0, 6, 0, 3)],
+)
+def test_p_is_the_largest_probability_of_what_is_as_extreme(
+    now: int, now_n: int, then: int, then_n: int
+) -> None:
+    table = scores(now_n, then_n)
+    extreme = table <= table[now, then] + 1e-9
+    passed, n = now + then, now_n + then_n
+    low = stats.beta.ppf(5e-7, passed, n - passed + 1) if passed else 0.0
+    high = stats.beta.ppf(1 - 5e-7, passed + 1, n - passed) if passed < n else 1.0
+    largest = max(
+        float(
+            stats.binom.pmf(np.arange(now_n + 1), now_n, p)
+            @ extreme
+            @ stats.binom.pmf(np.arange(then_n + 1), then_n, p)
+        )
+        for p in np.sin(np.linspace(np.arcsin(sqrt(low)), np.arcsin(sqrt(high)), 2_001)) ** 2
+    )
+    # What the interval of the share misses is added, and the grid is finer here.
+    p = p_of_lower(now / now_n, now_n, then / then_n, then_n)
+    assert 0.995 * largest + 1e-6 <= p <= min(1.0, largest + 1.1e-6)
+
+
+@pytest.mark.parametrize(
+    ("now_n", "then_n", "then", "alpha"),
+    [(12, 20, 0.5, 0.05), (30, 25, 0.8, 0.05), (9, 40, 0.1, 0.05), (25, 25, 0.52, 0.01)],
+)
+def test_the_critical_score_lies_between_what_is_significant_and_what_is_not(
+    now_n: int, then_n: int, then: float, alpha: float
+) -> None:
+    significant = [p_of_lower(x / now_n, now_n, then, then_n) <= alpha for x in range(now_n + 1)]
+    last = significant.index(False) - 1
+    column = scores(now_n, then_n)[:, round(then * then_n)]
+    critical = critical_score(now_n, then_n, then, alpha)
+    if last < 0:
+        assert critical < column[0]
+    else:
+        assert column[last] < critical < column[last + 1]
+        assert critical == pytest.approx((column[last] + column[last + 1]) / 2)
+
+
+def test_the_critical_score_of_many_samples_is_the_normal_quantile() -> None:
+    assert critical_score(500, 500, 0.4, 0.05) == pytest.approx(-1.6448536)
+    assert critical_score(499, 500, 0.4, 0.05) != pytest.approx(-1.6448536, abs=1e-6)
+    assert critical_score(500, 499, 0.4, 0.05) != pytest.approx(-1.6448536, abs=1e-6)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("now", "now_n", "then", "then_n"),
+    [(0.4, 30, 0.7, 40), (0.05, 25, 0.3, 20), (0.9, 40, 1.0, 12), (0.5, 120, 0.6, 140)],
+)
+def test_power_is_the_probability_of_every_pair_of_counts_that_is_found(
+    now: float, now_n: int, then: float, then_n: int, tolerance: float
+) -> None:
+    x, y = np.arange(now_n + 1)[:, None], np.arange(then_n + 1)[None, :]
+    found = scores(now_n, then_n) <= -1.5 + 1e-9
+    found &= x / now_n < y / then_n - tolerance - 1e-9
+    wanted = stats.binom.pmf(x[:, 0], now_n, now) @ found @ stats.binom.pmf(y[0], then_n, then)
+    power = power_of_shares(now, now_n, then, then_n, -1.5, tolerance)
+    assert power == pytest.approx(wanted, abs=1e-7)
+
+
+def test_power_over_many_counts_is_summed_in_steps() -> None:
+    wanted = 0.0
+    x, y = np.arange(1_201), np.arange(2_001)
+    bounds = np.array([(scores_of(x, 1_200, count, 2_000) <= -1.6).sum() - 1 for count in y])
+    wanted = stats.binom.pmf(y, 2_000, 0.5) @ stats.binom.cdf(bounds, 1_200, 0.46)
+    assert power_of_shares(0.46, 1_200, 0.5, 2_000, -1.6, 0.0) == pytest.approx(wanted, abs=2e-3)
+
+
+def scores_of(x: np.ndarray, now_n: int, then: int, then_n: int) -> np.ndarray:
+    pooled = (x + then) / (now_n + then_n)
+    spread = np.sqrt(np.maximum(pooled * (1 - pooled), 1e-12) * (1 / now_n + 1 / then_n))
+    return (x / now_n - then / then_n) / spread
+
+
+def test_welchs_degrees_of_freedom() -> None:
+    # (4 + 9)^2 / (16 / 5 + 81 / 9), of 6 and 10 samples.
+    assert welch_degrees(2.0, 5.0, 3.0, 10.0) == pytest.approx(169 / (16 / 5 + 9))
+    assert welch_degrees(2.0, 5.0, 3.0, None) == pytest.approx(169 / (16 / 5))
+    assert welch_degrees(2.0, 0.5, 0.0, 10.0) == 1.0
+    assert welch_degrees(0.0, 5.0, 0.0, 1.0) == 1e9
+    assert welch_degrees(0.0, 5.0, 3.0, 1.0) == 1.0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from ckptbench._util import text as words
 from ckptbench.gate import units
 from ckptbench.reports import phrases
 from ckptbench.results.summary import Coverage, Summary
+from ckptbench.scores.noise import noise_floor
 
 
 @pytest.mark.parametrize(
@@ -134,3 +137,10 @@ def test_the_n_of_a_baseline_of_numbers_is_its_own(
 def test_flips_are_counted_by_the_comparison_or_else_by_the_list(regressed: Summary) -> None:
     result = regressed.checkpoints[0].benchmarks[0]
     assert phrases.flips_heading(result) == "flips at real@1: 12 lost, 3 won"
+
+
+def test_the_noise_floor_of_the_page_is_the_one_that_is_printed() -> None:
+    floor = noise_floor([(place == 3, True) for place in range(100)])
+    page = (Path(__file__).parents[3] / "docs/metrics.md").read_text(encoding="utf-8")
+    result: Any = SimpleNamespace(floor=floor)
+    assert f"\n{phrases.noise_floor(result)}\n" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ckptbench import Failed, Filled, Miss, Skipped
@@ -74,15 +75,24 @@ def test_any_other_exception_passes_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("grade", "status"), [(1, "passed"), (1.0, "passed"), (0.5, "missed"), (0, "missed")]
+    ("grade", "status"),
+    [
+        (1, "passed"),
+        (1.0, "passed"),
+        (0.5, "missed"),
+        (0, "missed"),
+        (np.int64(1), "passed"),
+        (np.float32(0.5), "missed"),
+    ],
 )
 def test_a_grade_is_the_value_and_only_one_passes(grade: float, status: str) -> None:
     outcome = ask(lambda response: grade)
     assert (outcome.status, outcome.values) == (status, (float(grade),))
+    assert type(outcome.values[0]) is float
     assert bool(outcome.detail) == (status == "missed")
 
 
-@pytest.mark.parametrize("word", [True, False, "yes", 1.5, -0.1, float("nan"), [1]])
+@pytest.mark.parametrize("word", [True, False, np.True_, "yes", 1.5, -0.1, float("nan"), [1]])
 def test_what_is_no_grade_is_refused(word: object) -> None:
     with pytest.raises(TypeError, match="expected None or a number from 0 to 1"):
         ask(lambda response: word)

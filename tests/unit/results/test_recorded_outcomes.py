@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -144,3 +145,48 @@ def test_a_failed_collection_is_noted() -> None:
 def test_like_outcomes_share_one_object() -> None:
     many = recorded(*[told(PASSED, nodeid=f"t.py::t[{i}]") for i in range(5)])
     assert len({id(each) for each in many.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "agrees"),
+    [
+        (Outcome("missed", (0.25, 1.0), "another reason", 3.0), True),
+        (Outcome("missed", (0.2500002, 1.0)), True),  # less than a millionth of it
+        (Outcome("missed", (0.2500003, 1.0)), False),
+        (Outcome("missed", (0.25, 0.0)), False),
+        (Outcome("missed", (0.25,)), False),
+        (Outcome("missed", (0.25, math.nan)), False),
+        (Outcome("passed", (0.25, 1.0)), False),
+        (Outcome("error", (0.25, 1.0)), False),
+    ],
+)
+def test_outcomes_agree_but_for_rounding(other: Outcome, agrees: bool) -> None:
+    one = Outcome("missed", (0.25, 1.0))
+    assert one.agrees_with(other) is agrees
+    assert other.agrees_with(one) is agrees
+
+
+def test_values_that_both_lack_agree_and_a_rounded_zero_is_zero() -> None:
+    assert Outcome("passed", (math.nan,)).agrees_with(Outcome("passed", (math.nan,)))
+    assert Outcome("missed", (0.0,)).agrees_with(Outcome("missed", (1e-9,)))
+    assert not Outcome("missed", (0.0,)).agrees_with(Outcome("missed", (3e-9,)))
+
+
+def test_an_outcome_is_there_for_whoever_hears_of_the_report_too() -> None:
+    manager = pytest.PytestPluginManager()
+    outcomes = Outcomes()
+    heard: list[str] = []
+
+    class Other:
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            heard.append(outcomes.by_nodeid[report.nodeid].status)
+
+    manager.register(outcomes)
+    manager.register(Other())
+    manager.hook.pytest_runtest_logreport(report=told(PASSED))
+    assert heard == ["passed"]
+
+
+def test_the_status_of_a_report() -> None:
+    assert [status_of(told(each)) for each in (PASSED, MISSED)] == ["passed", "missed"]
+    assert status_of(report()) == ""

@@ -131,6 +131,7 @@ def test_missing_parts_are_named() -> None:
     empty = table(("lambada@1",), np.ones((0, 1)))
     score = composite(scores(real), DEFAULT_WEIGHTS, [real])
     assert (score.value, score.reason) == (None, "lambada@1 was not measured")
+    assert (score.n, score.clusters) == (0, 0)
     score = composite(scores(real, empty), DEFAULT_WEIGHTS, [real, empty])
     assert score.reason == "lambada@1 has no value (no sample was scored)"
 

@@ -10,7 +10,15 @@ import pytest
 from scipy import stats
 
 from ckptbench import Score, first_choice, mean, pass_at_k, top_k
-from ckptbench.scores.aggregate import TrialValue, fold, tabulate, trials_per_sample
+from ckptbench.scores.aggregate import (
+    TrialValue,
+    fold,
+    impossible,
+    only,
+    tabulate,
+    trials_per_sample,
+    without,
+)
 from ckptbench.scores.reducers import Named, with_bits_per_byte
 from ckptbench.scores.score import SampleValues
 
@@ -258,3 +266,25 @@ def test_an_answer_without_a_likelihood_leaves_the_share_as_it_is() -> None:
         "real_bits_per_byte does not exist for 1 of 2 samples: "
         "their responses hold no likelihood of the right answer"
     )
+
+
+@pytest.mark.parametrize(
+    ("trials", "metrics"),
+    [(1, ("code@2", "code@5")), (2, ("code@5",)), (4, ("code@5",)), (5, ())],
+)
+def test_metrics_that_need_more_trials_are_impossible(
+    trials: int, metrics: tuple[str, ...]
+) -> None:
+    names = tuple(name.replace("code", "pass") for name in metrics)
+    assert impossible(pass_at_k(1, 2, 5), "code", trials) == names
+    assert impossible(top_k(1, 2, 5), "code", trials) == ()
+    assert impossible(mean(), "code", trials) == ()
+
+
+def test_columns_are_kept_and_left_out_by_name() -> None:
+    made = tabulate([TrialValue("a", "a", 0, (0.0, 1.0))], top_k(1, 5), "real")
+    assert only(made, None) is made
+    assert only(made, ["real@5"]).values.tolist() == [[1.0]]
+    assert without(made, []) is made
+    assert without(made, ["real@5"]).metrics == ("real@1",)
+    assert without(made, ["real@5"]).values.tolist() == [[0.0]]

@@ -74,7 +74,7 @@ def test_heads_that_are_always_right_have_an_interval_below_all() -> None:
 
 def test_a_text_without_counts_makes_them_incomplete() -> None:
     scores = multi_token_scores([*TEXTS, HeadCounts("d", "d", 9, (), 0)], 3)
-    assert [score.value for score in scores] == [None] * 3
+    assert [(score.value, score.n, score.clusters) for score in scores] == [(None, 0, 0)] * 3
     assert {score.reason for score in scores} == {"it was not counted in 1 of 5 texts"}
 
 

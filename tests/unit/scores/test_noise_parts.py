@@ -201,3 +201,18 @@ def test_perplexities_are_left_out() -> None:
 def test_a_score_without_an_error_has_no_noise() -> None:
     assert noise_of_passes([(4, 4)] * 5, list("abcde"), 1) is None
     assert noise_of_passes([(4, 1), (4, 3)], list("aa"), 1) is None
+
+
+def test_a_draw_that_varies_more_than_the_score_is_all_of_its_error() -> None:
+    """By chance: the samples' means are nearly one, their trials far apart."""
+    values = [[0.0, 1.0], [0.0, 1.0], [0.2, 1.0]]
+    found = noise_of_values("m", values, "abc")
+    assert found is not None
+    means = np.array([0.5, 0.5, 0.6])
+    error = means.std(ddof=1) / sqrt(3)
+    draw = (0.5 + 0.5 + 0.32) / 2 / 9
+    assert draw > 2 * error**2
+    assert (found.share_of_draw, found.share_of_problems) == (1.0, 0.0)
+    assert found.se_twice_trials == pytest.approx(error / sqrt(2))
+    assert found.se_twice_problems == pytest.approx(error / sqrt(2))
+    assert found.remedy == "more trials"

@@ -212,3 +212,10 @@ def test_named_values_are_averaged_each_for_itself() -> None:
     assert reducer.reduce([(1.0, 1.0), (0.0, 1.0)]) == (0.5, 1.0)
     assert reducer.reduce([]) == (None, None)
     assert value_names(reducer, "gsm8k") == reducer.metrics("gsm8k")
+
+
+@pytest.mark.parametrize("reducer", [top_k(1), pass_at_k(1), mean(), first_choice()])
+def test_a_reducer_says_whether_it_takes_another_k(reducer: Reducer) -> None:
+    changed = reducer.with_ks((1, 7))
+    assert reducer.takes_k is (changed != reducer)
+    assert any("@7" in name for name in changed.metrics("b")) is reducer.takes_k
