@@ -8,9 +8,35 @@ from collections.abc import Sequence
 
 from .._util.errors import CkptbenchError
 from .._util.version import __version__
-from . import baseline_import, build, compare, judge, merge, mlflow, plan, report, store, watch
+from . import (
+    baseline_import,
+    build,
+    compare,
+    judge,
+    merge,
+    mlflow,
+    plan,
+    report,
+    runs,
+    show,
+    store,
+    watch,
+)
 
-_COMMANDS = (build, judge, compare, report, merge, baseline_import, plan, mlflow, store, watch)
+_COMMANDS = (
+    runs,
+    show,
+    compare,
+    report,
+    merge,
+    baseline_import,
+    build,
+    judge,
+    plan,
+    mlflow,
+    store,
+    watch,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
