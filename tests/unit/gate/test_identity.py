@@ -42,3 +42,12 @@ def test_a_baseline_that_records_nothing_of_chats_passes() -> None:
     assert differing({"num_fewshot": 5}, SYSTEM) == []
     held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings={"num_fewshot": 5})
     assert "chat template" in unrecorded(held, CHAT)
+
+
+def test_answers_at_temperature_0_have_no_top_p() -> None:
+    ours = {"top_p": 0.9, "num_samples": 5}
+    greedy = BaselineBenchmark("t", "t", True, "", None, (), {}, settings={"temperature": 0.0})
+    bare = BaselineBenchmark("t", "t", True, "", None, (), {})
+    assert len(unrecorded(greedy, ours)) == 1
+    assert len(unrecorded(bare, ours)) == 2
+    assert set(unrecorded(greedy, ours)) < set(unrecorded(bare, ours))

@@ -165,3 +165,12 @@ def test_what_differs_beside_the_draw_needs_more_problems() -> None:
     (alone,), (both,) = (by_trials(target, passes(10, changed=c), [10]) for c in (0.0, 0.05))
     assert both.needed > alone.needed  # type: ignore[operator]
     assert both.mde > alone.mde  # type: ignore[operator]
+
+
+def test_what_is_not_known_to_change_does_not() -> None:
+    counts = [(10, c % 11) for c in range(40)]
+    names = [str(place) for place in range(40)]
+    target = Target(0.05, 0.01, 0.8, drop=0.05)
+    known = by_trials(target, Passes(counts, 1, names), [10])
+    assert known == by_trials(target, Passes(counts, 1, names, changed=0.0), [10])
+    assert known != by_trials(target, Passes(counts, 1, names, changed=0.02), [10])
