@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log, nan
 from random import Random
 
@@ -48,7 +49,7 @@ def test_trials_of_a_sample_are_reduced_never_pooled() -> None:
     got = tabulate(trials, pass_at_k(1, 5), "humaneval")
     pass_1, pass_5 = fold(got)
     assert pass_1.value == 0.5
-    assert pass_5.value is None
+    assert (pass_5.value, pass_5.n, pass_5.clusters) == (None, 1, 2)
     assert "pass@5 does not exist for 1 of 2 samples" in pass_5.reason
     assert trials_per_sample(trials) == (2, 8)
 
@@ -288,3 +289,12 @@ def test_columns_are_kept_and_left_out_by_name() -> None:
     assert without(made, []) is made
     assert without(made, ["real@5"]).metrics == ("real@1",)
     assert without(made, ["real@5"]).values.tolist() == [[0.0]]
+
+
+def test_only_a_metric_that_some_samples_were_never_given_is_not_gated() -> None:
+    whole = fold(table([1.0, 0.0], "aa"))[0]  # of one cluster, which is a reason too
+    assert whole.reason
+    assert whole.gated
+    by_name = replace(table([1.0, 0.0], "aa"), by_name=True)
+    assert fold(by_name)[0].gated
+    assert not fold(replace(table([1.0, nan, 0.0]), by_name=True))[0].gated
