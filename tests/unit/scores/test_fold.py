@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp, log, nan
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from ckptbench.scores.aggregate import (
     trials_per_sample,
     without,
 )
+from ckptbench.scores.metric import Metric
 from ckptbench.scores.reducers import Named, with_bits_per_byte
 from ckptbench.scores.score import SampleValues
 
@@ -298,3 +300,30 @@ def test_only_a_metric_that_some_samples_were_never_given_is_not_gated() -> None
     by_name = replace(table([1.0, 0.0], "aa"), by_name=True)
     assert fold(by_name)[0].gated
     assert not fold(replace(table([1.0, nan, 0.0]), by_name=True))[0].gated
+
+
+def test_points_have_the_score_of_shares_a_hundredfold() -> None:
+    shares = [0.2, 0.9, 0.4, 1.0, 0.0]
+    points = replace(table([100 * v for v in shares]), kinds={"m": Metric("points")})
+    (small,), (large,) = fold(table(shares)), fold(points)
+    assert small.interval is not None
+    assert large.interval == pytest.approx(tuple(100 * end for end in small.interval))
+    assert (large.value, large.standard_error) == pytest.approx(
+        (100 * (small.value or 0), 100 * (small.standard_error or 0))
+    )
+    assert (large.method, large.unit) == (small.method, "points")
+
+
+def test_a_reducer_of_ones_own_gets_what_it_observes_too() -> None:
+    class Mine:
+        ks, several_trials, takes_k, observed = (), True, False, ("length",)
+
+        def metrics(self, benchmark: str) -> tuple[str, ...]:
+            return ("best", "best of three")
+
+        def reduce(self, trials: Any) -> tuple[float | None, ...]:
+            assert all(len(trial) == 2 for trial in trials)  # its value, and what it observes
+            return 0.0, 0.0 if len(trials) >= 3 else None
+
+    assert impossible(Mine(), "b", 2) == ("best of three",)  # type: ignore[arg-type]
+    assert impossible(Mine(), "b", 3) == ()  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from scipy import optimize, stats
 from ckptbench.scores.intervals import (
     Kind,
     cluster_standard_error,
+    hall_t_interval,
     interval_of_mean,
     korn_graubard_interval,
     normal_interval,
@@ -145,6 +146,8 @@ def test_points_of_100_have_the_interval_of_shares_a_hundredfold() -> None:
 def test_a_value_out_of_its_declared_range_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="values from 0 to 72, not 0 to 1"):
         interval_of_mean(np.array([0.0, 72.0]), partition(ALONE[:2]), "bounded")
+    with pytest.raises(ValueError, match="values from -0.1 to 1, not 0 to 1"):
+        interval_of_mean(np.array([-0.1, 1.0]), partition(ALONE[:2]), "bounded")
 
 
 def test_one_cluster_has_no_interval() -> None:
@@ -220,6 +223,12 @@ def test_values_without_bounds_that_all_agree_say_nothing() -> None:
     found = interval_of_mean(np.full(9, 0.1), partition(ALONE[:9]), "unbounded")
     assert (found.interval, found.method) == (None, "")
     assert found.reason == "the values are all alike, which says nothing of them"
+
+
+def test_clusters_that_agree_but_for_rounding_have_no_width() -> None:
+    sizes = np.array([1.0, 2.0, 3.0])
+    low, high = hall_t_interval(np.array([0.1, 0.2, 0.3 + 1e-16]), sizes)
+    assert (low, high) == pytest.approx((0.1, 0.1), abs=1e-12)
 
 
 def test_halls_transformation_is_solved() -> None:

@@ -226,3 +226,8 @@ def test_of_a_mean_more_is_better_unless_it_is_declared_otherwise() -> None:
     assert kinds_of(mean("m"), "b") == kinds_of(Mean("m"), "b") == {"m": SHARE}
     down = mean("m", unit="nats", higher_is_better=False)
     assert kinds_of(down, "b") == {"m": Metric("nats", higher_is_better=False)}
+
+
+def test_without_a_k_there_are_the_usual_ones() -> None:
+    assert pass_at_k().metrics("b") == ("pass@1", "pass@5", "pass@10")
+    assert top_k().metrics("b") == ("b@1", "b@5")
