@@ -12,6 +12,7 @@ from ckptbench.gate.comparison import compare_numbers, compare_score, effective_
 from ckptbench.gate.mde import Rule, graded_mde, shift_mde
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
+from ckptbench.gate.trials_test import trials_test
 from ckptbench.gate.verdict import Comparison
 from ckptbench.scores.metric import BITS_PER_BYTE, PERPLEXITY
 from ckptbench.scores.score import Score
@@ -133,6 +134,12 @@ def test_unequal_trials_are_tested_by_labels_too() -> None:
     assert uneven.p_worse is not None
     assert even.p_worse is not None
     assert uneven.p_worse >= even.p_worse
+    ones, twenties = np.full(40, 1), np.full(40, 20)
+    passes = np.array(now, np.int64), np.rint(20 * np.array(then)).astype(np.int64)
+    expected = trials_test((passes[0], ones), (passes[1], twenties), 1)
+    assert uneven.p_worse == expected.worse != even.p_worse
+    # Of another metric the values are all that is known.
+    assert compare(now, then, metric="m", trials=(1, 20)).p_worse == even.p_worse
 
 
 def test_identical_means_every_outcome() -> None:

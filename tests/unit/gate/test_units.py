@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptbench.gate.units import points, points_interval, size
+from ckptbench.gate.units import points, points_interval, size, value, value_interval
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,13 @@ def test_a_difference_has_the_unit_of_its_metric(
     difference: float | None, unit: str, text: str, signed: str
 ) -> None:
     assert (size(difference, unit), points(difference, unit)) == (text, signed)
+
+
+def test_a_value_and_its_interval_are_in_per_cent_of_a_share() -> None:
+    assert (value(0.6778), value(26.02, "points"), value(None)) == ("67.78%", "26.020", "-")
+    assert value_interval((0.6588, 0.6962)) == "[65.88, 69.62]"
+    assert value_interval((24.981, 27.102), "points") == "[24.981, 27.102]"
+    assert value_interval(None) == "-"
 
 
 def test_an_interval_is_in_hundredths_of_a_share_and_in_other_units() -> None:

@@ -146,7 +146,7 @@ def test_points_of_100_have_the_interval_of_shares_a_hundredfold() -> None:
 def test_a_value_out_of_its_declared_range_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="values from 0 to 72, not 0 to 1"):
         interval_of_mean(np.array([0.0, 72.0]), partition(ALONE[:2]), "bounded")
-    with pytest.raises(ValueError, match="values from -0.1 to 1, not 0 to 1"):
+    with pytest.raises(ValueError, match=r"values from -0\.1 to 1, not 0 to 1"):
         interval_of_mean(np.array([-0.1, 1.0]), partition(ALONE[:2]), "bounded")
 
 
