@@ -228,6 +228,11 @@ def test_of_a_mean_more_is_better_unless_it_is_declared_otherwise() -> None:
     assert kinds_of(down, "b") == {"m": Metric("nats", higher_is_better=False)}
 
 
+def test_trials_of_unequal_width_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        mean().reduce([(1.0,), (1.0, 0.0)])
+
+
 def test_without_a_k_there_are_the_usual_ones() -> None:
     assert pass_at_k().metrics("b") == ("pass@1", "pass@5", "pass@10")
     assert top_k().metrics("b") == ("b@1", "b@5")
