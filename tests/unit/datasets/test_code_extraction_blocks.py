@@ -60,6 +60,11 @@ def test_a_main_block_and_a_bare_annotation_go(rest: str) -> None:
     assert function_code(f"{rest}{BARE}{rest}", "area") == BARE
 
 
+def test_what_a_stub_needs_stays_where_it_is_all_there_is() -> None:
+    answer = "n = int(input())\nm = int(input())\ndef area(a=n): ...\n"
+    assert function_code(answer, "area") == "n = int(input())\ndef area(a=n): ...\n"
+
+
 def test_of_blocks_of_other_languages_none_counts_unless_all_are() -> None:
     other = "```text\ndef area(a, b):\n    return 0\n```\n"
     assert function_code(f"{RIGHT}{other}", "area") == BARE
