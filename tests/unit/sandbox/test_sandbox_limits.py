@@ -289,7 +289,7 @@ def test_waiting_is_that_of_the_thread_that_waited_longest() -> None:
 
 
 def _schedstat(task: str) -> float:
-    return int(Path(f"/proc/self/task/{task}/schedstat").read_text().split()[1]) * 1e-9
+    return int(Path(f"/proc/self/task/{task}/schedstat").read_text().split()[1]) / 1e9
 
 
 def test_of_a_process_that_is_gone_nothing_is_known() -> None:
