@@ -217,6 +217,10 @@ def test_the_next_block_that_calls_it_may_define_something_else() -> None:
     assert program_code(answer) == SOLVE + call
 
 
+def test_a_call_in_an_earlier_block_is_no_part_of_the_program() -> None:
+    assert program_code(f"```python\nsolve()\n```\nwith\n```python\n{SOLVE}```\n") == SOLVE
+
+
 def test_a_block_that_defines_it_again_is_another_program() -> None:
     again = "```python\ndef solve():\n    print(0)\nsolve()\n```\n"
     assert program_code(f"```python\n{SOLVE}```\nOr:\n{again}") == SOLVE

@@ -211,6 +211,17 @@ def test_less_is_better_among_numbers_too() -> None:
     assert c.improvement < 0
 
 
+def test_a_share_cannot_fall_by_more_than_the_baseline() -> None:
+    share = compare_numbers(
+        number(0.06, 50, error=0.05), 0.05, n=None, standard_error=0.05, rule=RULE
+    )
+    assert (share.p_worse is not None, share.mde) == (True, None)
+    ours = Score("word_perplexity", 2.0, 50, 50, 2.0).of(PERPLEXITY)
+    more = compare_numbers(ours, 2.0, n=None, standard_error=2.0, rule=RULE)
+    assert more.mde is not None
+    assert more.mde > 2.0
+
+
 def test_without_n_and_error_it_is_a_point() -> None:
     c = compare_numbers(number(0.6, 100), 0.66, n=None, standard_error=None, rule=RULE)
     assert (c.kind, c.p_value, c.interval, c.mde) == ("point", None, None, None)

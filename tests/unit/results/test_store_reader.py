@@ -246,8 +246,12 @@ def test_a_store_is_given_by_its_folder_or_by_its_file(tmp_path: Path) -> None:
     path = written(tmp_path / "r")
     aside = path.rename(path.with_name("damaged-1.sqlite"))
     stores = EarlierStores([aside, tmp_path / "gone"])
-    assert [*stores.of("abc")[0]] == [aside]
+    found, unreadable = stores.of("abc")
+    assert ([*found], unreadable) == ([aside], [])
+    connection = found[aside]
     stores.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_who_reads_while_another_writes_sees_what_it_writes(tmp_path: Path) -> None:
