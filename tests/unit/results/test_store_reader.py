@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -296,3 +297,13 @@ def test_a_store_of_a_later_version_is_named(tmp_path: Path) -> None:
     with pytest.raises(CkptbenchError, match="has format 9"):
         StoredRun(tmp_path)
     assert faults(path) == ["has format 9, this version reads 2"]
+
+
+def test_a_store_is_shared_by_threads(tmp_path: Path) -> None:
+    written(tmp_path)
+    store = RunStore(tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(store.groups).result() == [GROUP]
+        pool.submit(store.note_taken, 3).result()
+    assert store.taken() == {3}
+    store.close()
