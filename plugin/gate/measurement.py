@@ -92,11 +92,6 @@ class Measurement:
     printed_composite: float | None = None
     average: Score | None = None
 
-    @property
-    def complete(self) -> bool:
-        """Whether every planned sample of every benchmark was scored or left out by rule."""
-        return not any(bench.incomplete for bench in self.benchmarks)
-
     def primary_benchmarks(self) -> tuple[BenchmarkMeasurement, ...]:
         """Those whose metrics are the headline ones."""
         return tuple(bench for bench in self.benchmarks if bench.primary)

@@ -97,7 +97,11 @@ def _raised_by(function: Callable[..., object], error: AssertionError) -> bool:
 
 def _graded(function: Callable[..., object], returned: object) -> float:
     # numpy's integers and small floats are real numbers too, but neither `int` nor `float`.
-    if isinstance(returned, bool) or not isinstance(returned, Real) or not 0 <= returned <= 1:
+    if (
+        isinstance(returned, bool)
+        or not isinstance(returned, Real)
+        or not 0 <= float(returned) <= 1
+    ):
         name = getattr(function, "__name__", "the benchmark function")
         raise TypeError(f"{name} returned {returned!r}: expected None or a number from 0 to 1")
     return float(returned)

@@ -62,6 +62,16 @@ def test_a_fence_in_a_list_gives_its_indentation_to_the_code() -> None:
     assert function_code(answer, "area") == "def area(a, b):\n    return a * b\n"
 
 
+def test_the_indentation_is_that_of_a_fence_on_a_line_of_its_own() -> None:
+    (block,) = fenced_blocks("   ```py\n   x = 1\n     y = 2\n z = 3\n   ```\n")
+    assert block.code == "x = 1\n  y = 2\n z = 3\n"
+    (block,) = fenced_blocks("  So: ```py\n  x = 1\n  ```\n")
+    assert (block.code, block.introduction) == ("  x = 1\n", "So:")
+    # A closing fence is indented by at most three more.
+    (block,) = fenced_blocks("  ```py\nx = 1\n      ```\n     ```\n")
+    assert block.code == "x = 1\n    ```\n"
+
+
 def test_a_fence_inside_a_docstring_does_not_close() -> None:
     answer = (
         '```python\ndef area(a, b):\n    """Area.\n\n    ```\n    area(1, 2)\n    ```\n    """\n'

@@ -60,6 +60,11 @@ def test_a_main_block_and_a_bare_annotation_go(rest: str) -> None:
     assert function_code(f"{rest}{BARE}{rest}", "area") == BARE
 
 
+def test_what_a_stub_needs_stays_where_it_is_all_there_is() -> None:
+    answer = "n = int(input())\nm = int(input())\ndef area(a=n): ...\n"
+    assert function_code(answer, "area") == "n = int(input())\ndef area(a=n): ...\n"
+
+
 def test_of_blocks_of_other_languages_none_counts_unless_all_are() -> None:
     other = "```text\ndef area(a, b):\n    return 0\n```\n"
     assert function_code(f"{RIGHT}{other}", "area") == BARE
@@ -210,6 +215,10 @@ def test_the_next_block_that_calls_it_may_define_something_else() -> None:
     call = "def twice(n):\n    return 2 * n\nsolve()\n"
     answer = f"```python\n{SOLVE}```\nThen:\n```python\n{call}```\n"
     assert program_code(answer) == SOLVE + call
+
+
+def test_a_call_in_an_earlier_block_is_no_part_of_the_program() -> None:
+    assert program_code(f"```python\nsolve()\n```\nwith\n```python\n{SOLVE}```\n") == SOLVE
 
 
 def test_a_block_that_defines_it_again_is_another_program() -> None:

@@ -20,6 +20,7 @@ def texts(source: str) -> list[str]:
         "x = '(' + \"[\" # it's\n",
         "x = 1 + \\\n    2\n",
         "@first\n@second(1)\n\n# why\ndef f():\n    return 1\n",
+        "def f():\n    'what it does'\n",
         "def f():\n# a comment at the margin\n    return 1\n",
         "if x:\n    y = 1\nelse:\n    y = 2\n",
         "합계 = {\n'a': 1}\n",

@@ -348,3 +348,15 @@ def test_settings_that_differ_are_told_where_both_sides_state_them() -> None:
     ]
     (note,) = baseline_notes(bare_baseline({"real@1": BaselineScore(0.5)}), {"seq_len": 128})
     assert "bare numbers without a protocol" in note
+
+
+def test_one_number_of_trials_is_written_once_and_several_by_sample() -> None:
+    bench = measured("code/x", {"pass@1": [1.0, 0.5, 0.0]}, trials=4)
+    assert baseline_benchmark(bench).trials == 4
+    assert bench.table is not None
+    uneven = replace(bench, table=replace(bench.table, trials=(4, 4, 2)))
+    held = baseline_benchmark(uneven)
+    assert held.trials == {"s00000": 4, "s00001": 4, "s00002": 2}
+    assert [held.trials_of(name) for name in ("s00002", "another")] == [2, 1]
+    unknown = replace(bench, table=replace(bench.table, trials=()))
+    assert baseline_benchmark(unknown).trials == 1

@@ -12,6 +12,7 @@ from ckptbench.gate.comparison import compare_numbers, compare_score, effective_
 from ckptbench.gate.mde import Rule, graded_mde, shift_mde
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
+from ckptbench.gate.trials_test import trials_test
 from ckptbench.gate.verdict import Comparison
 from ckptbench.scores.metric import BITS_PER_BYTE, PERPLEXITY
 from ckptbench.scores.score import Score
@@ -133,6 +134,12 @@ def test_unequal_trials_are_tested_by_labels_too() -> None:
     assert uneven.p_worse is not None
     assert even.p_worse is not None
     assert uneven.p_worse >= even.p_worse
+    ones, twenties = np.full(40, 1), np.full(40, 20)
+    passes = np.array(now, np.int64), np.rint(20 * np.array(then)).astype(np.int64)
+    expected = trials_test((passes[0], ones), (passes[1], twenties), 1)
+    assert uneven.p_worse == expected.worse != even.p_worse
+    # Of another metric the values are all that is known.
+    assert compare(now, then, metric="m", trials=(1, 20)).p_worse == even.p_worse
 
 
 def test_identical_means_every_outcome() -> None:
@@ -202,6 +209,17 @@ def test_less_is_better_among_numbers_too() -> None:
     assert c.p_worse is not None
     assert c.p_worse < 0.01
     assert c.improvement < 0
+
+
+def test_a_share_cannot_fall_by_more_than_the_baseline() -> None:
+    share = compare_numbers(
+        number(0.06, 50, error=0.05), 0.05, n=None, standard_error=0.05, rule=RULE
+    )
+    assert (share.p_worse is not None, share.mde) == (True, None)
+    ours = Score("word_perplexity", 2.0, 50, 50, 2.0).of(PERPLEXITY)
+    more = compare_numbers(ours, 2.0, n=None, standard_error=2.0, rule=RULE)
+    assert more.mde is not None
+    assert more.mde > 2.0
 
 
 def test_without_n_and_error_it_is_a_point() -> None:

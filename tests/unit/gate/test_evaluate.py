@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from ckptbench.gate.baseline import Baseline, BaselineScore, bare_baseline
-from ckptbench.gate.evaluate import Evaluation, evaluate, evaluate_composite
+from ckptbench.gate.evaluate import (
+    Evaluation,
+    evaluate,
+    evaluate_composite,
+    evaluate_matched,
+)
+from ckptbench.gate.matching import match_baseline
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.scope import Scope
+from ckptbench.gate.verdict import Rules
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import composite
 from ckptbench.scores.metric import BITS_PER_BYTE
@@ -222,6 +229,33 @@ def test_a_bare_number_without_a_score_is_missing() -> None:
     assert [(v.metric, v.word) for v in found.missing] == [("lambada@1", "missing")]
 
 
+def test_without_a_baseline_nothing_is_compared() -> None:
+    nothing = Evaluation(((), ()))
+    assert (nothing.in_baseline, nothing.compared, nothing.missing) == (0, 0, ())
+
+
+def test_a_drawn_p_is_of_the_seed_that_is_given_or_of_0() -> None:
+    rng = np.random.default_rng(1)
+    kinds = {"real_bits_per_byte": BITS_PER_BYTE}
+    then, now = (
+        measured("real/x", {"real_bits_per_byte": rng.normal(1, 0.2, 60).tolist()}, kinds=kinds)
+        for _ in range(2)
+    )
+    baseline = as_baseline(then)
+
+    def worse(**seed: int) -> float | None:
+        matched = [match_baseline([now], baseline)]
+        (found,) = evaluate_matched(matched, Rules(), Scope(), **seed)
+        comparison = found.verdicts[0][0].comparison
+        assert comparison is not None
+        assert comparison.simulation_error > 0
+        return comparison.p_worse
+
+    assert worse() == worse(seed=0) != worse(seed=1)
+    (whole,) = evaluate([[now]], baseline)
+    assert whole.verdicts[0][0].comparison.p_worse == worse(seed=0)  # type: ignore[union-attr]
+
+
 # Gating
 
 
@@ -311,6 +345,32 @@ def test_the_composite_of_numbers_with_an_n_is_tested_and_obeys_its_tolerance() 
     wide = evaluate_composite(score, WEIGHTS, both, numbers, scope=Scope(tolerance={"score": 0.5}))
     assert wide is not None
     assert wide.word != "regressed"
+
+
+def test_errors_of_one_benchmark_add_up_and_those_of_two_by_their_squares() -> None:
+    both = [REAL, LAMBADA]
+    parts = {s.metric: s for bench in both for s in bench.scores}
+    score = composite(parts, WEIGHTS, [bench.table for bench in both])
+    errors = {"real@1": 0.02, "real@5": 0.03, "lambada@1": 0.04}
+    values = {"real@1": 0.9, "real@5": 0.95, "lambada@1": 0.8}
+    squares = []
+    for times in (1, 2):
+        known = {name: BaselineScore(values[name], times * errors[name]) for name in errors}
+        verdict = evaluate_composite(score, WEIGHTS, both, bare_baseline(known))
+        assert verdict is not None
+        assert verdict.comparison is not None
+        assert verdict.comparison.standard_error is not None
+        squares.append(verdict.comparison.standard_error**2)
+    # With this run's own error taken away: four times the square less once.
+    theirs = (0.4 * 0.02 + 0.3 * 0.03) ** 2 + (0.3 * 0.04) ** 2
+    assert squares[1] - squares[0] == pytest.approx(3 * theirs)
+    # Without one of them nothing is tested.
+    bare = {"real@5": BaselineScore(0.95)}
+    numbers = bare_baseline({**known, **bare})
+    verdict = evaluate_composite(score, WEIGHTS, both, numbers)
+    assert verdict is not None
+    assert verdict.comparison is not None
+    assert (verdict.comparison.kind, verdict.comparison.p_worse) == ("point", None)
 
 
 def test_the_composite_lacks_a_verdict_where_a_side_lacks_a_part() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from ckptbench._util.errors import CkptbenchError
 from ckptbench.gate.baseline import BaselineBenchmark
-from ckptbench.gate.identity import mismatches, unrecorded
+from ckptbench.gate.identity import Mismatch, check_allowed, mismatches, unrecorded
 
 PLAIN: dict[str, Any] = {"chat": False}
 CHAT: dict[str, Any] = {"chat": True, "fewshot_as_multiturn": True}
@@ -42,3 +43,35 @@ def test_a_baseline_that_records_nothing_of_chats_passes() -> None:
     assert differing({"num_fewshot": 5}, SYSTEM) == []
     held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings={"num_fewshot": 5})
     assert "chat template" in unrecorded(held, CHAT)
+
+
+def test_answers_at_temperature_0_have_no_top_p() -> None:
+    ours = {"top_p": 0.9, "num_samples": 5}
+    greedy = BaselineBenchmark("t", "t", True, "", None, (), {}, settings={"temperature": 0.0})
+    bare = BaselineBenchmark("t", "t", True, "", None, (), {})
+    assert len(unrecorded(greedy, ours)) == 1
+    assert len(unrecorded(bare, ours)) == 2
+    assert set(unrecorded(greedy, ours)) < set(unrecorded(bare, ours))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("top_p", "top-p"),
+        ("exec_memory_mb", "memory of a program, MiB"),
+        ("exec_open_files", "open files of a program"),
+        ("odd_one", "odd_one"),
+    ],
+)
+def test_a_setting_is_called_by_its_words_or_by_its_name(name: str, words: str) -> None:
+    bare = BaselineBenchmark("t", "t", True, "", None, (), {})
+    assert unrecorded(bare, {name: 1}) == (words,)
+    assert str(Mismatch(name, 0.5, 8.0)) == f"{words} 0.5 in the baseline, 8 here"
+    assert str(Mismatch(name, None, "")) == f"{words} none in the baseline, none here"
+
+
+def test_only_settings_may_differ() -> None:
+    check_allowed(["top-p", "max_tokens", "exec_open_files"], limits=["exec_open_files"])
+    for name in ("top-q", "exec_open_files"):
+        with pytest.raises(CkptbenchError, match="no setting named"):
+            check_allowed([name])

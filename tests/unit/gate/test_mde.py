@@ -65,6 +65,11 @@ def test_a_number_of_units_between_two_is_between_their_powers() -> None:
     assert powers[1] == pytest.approx(0.75 * powers[0] + 0.25 * powers[2])
 
 
+def test_a_power_is_never_more_than_one() -> None:
+    """Of 20,000 units not every number of flips is looked at, and rounding adds up."""
+    assert power_of_losses(20_000, 0.5, 0.0, Rule(0.05, 0.0)) == 1.0
+
+
 # Paired shares
 
 

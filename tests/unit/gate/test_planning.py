@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from ckptbench.gate.mde import paired_shares_mde
 from ckptbench.gate.permutation_test import mcnemar, sign_flip_test
 from ckptbench.gate.planning import (
     Passes,
@@ -17,6 +18,7 @@ from ckptbench.gate.planning import (
     changed_beside_the_draw,
     design_effect,
     mde_curve,
+    samples_needed,
     trials_of,
 )
 
@@ -80,6 +82,16 @@ def test_the_mde_at_the_samples_needed_is_the_drop() -> None:
         assert drop == pytest.approx(0.02, abs=0.0005)
         (same,) = mde_curve(TARGET, share, [row.needed])
         assert same == drop
+
+
+def test_clustered_samples_are_worth_that_many_fewer() -> None:
+    (row,) = by_flips(TARGET, [(0.06, "seen")], Shares(0.6, 900, 1.5))
+    assert row.mde == paired_shares_mde(600, 0.06, 0.6, TARGET)
+    assert (row.assumed, row.source) == (0.06, "seen")
+    assert row.needed == samples_needed(0.02, TARGET, flips=0.06, baseline=0.6, design_effect=1.5)
+    assert mde_curve(TARGET, 0.06, [900], Shares(0.6, 100, 1.5)) == (row.mde,)
+    (unknown,) = by_flips(TARGET, [(0.06, "")])
+    assert unknown.mde is None
 
 
 def test_the_design_effect_is_that_of_the_standard_error() -> None:
@@ -165,3 +177,12 @@ def test_what_differs_beside_the_draw_needs_more_problems() -> None:
     (alone,), (both,) = (by_trials(target, passes(10, changed=c), [10]) for c in (0.0, 0.05))
     assert both.needed > alone.needed  # type: ignore[operator]
     assert both.mde > alone.mde  # type: ignore[operator]
+
+
+def test_what_is_not_known_to_change_does_not() -> None:
+    counts = [(10, c % 11) for c in range(40)]
+    names = [str(place) for place in range(40)]
+    target = Target(0.05, 0.01, 0.8, drop=0.05)
+    known = by_trials(target, Passes(counts, 1, names), [10])
+    assert known == by_trials(target, Passes(counts, 1, names, changed=0.0), [10])
+    assert known != by_trials(target, Passes(counts, 1, names, changed=0.02), [10])

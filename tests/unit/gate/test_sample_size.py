@@ -49,3 +49,9 @@ def test_the_problems_needed_have_that_power() -> None:
     assert power == pytest.approx(0.8, abs=0.02)
     less_noise = clusters_needed(0.03, RULE, variance=0.005, unit=0.8, baseline=0.5)
     assert (less_noise or 0) < problems
+
+
+def test_no_share_falls_by_more_than_all() -> None:
+    assert samples_needed(1.01, RULE, flips=0.0) is None
+    assert samples_needed(1.0, RULE, flips=0.0) is not None
+    assert samples_needed(0.5, RULE, flips=0.0, baseline=0.49) is None

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
+from ckptbench._util.errors import CkptbenchError
+from ckptbench.gate.baseline import Baseline, BaselineBenchmark, BaselineScore, bare_baseline
 from ckptbench.gate.matching import match, match_baseline
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.scope import MetricNames, Scope
 from ckptbench.scores.metric import BITS_PER_BYTE, PERPLEXITY, UNKNOWN, Metric
-from ckptbench.scores.reducers import TopK, spec_of
+from ckptbench.scores.reducers import PassAtK, TopK, spec_of
 from ckptbench.scores.score import Score
 
 from .conftest import as_baseline, measured, shares
@@ -79,6 +80,22 @@ def test_the_names_of_metrics() -> None:
     }
     assert names.owners("real@1") == ("real",)
     assert names.owners("other") == ()
+
+
+def test_bare_numbers_are_of_one_benchmark_each() -> None:
+    names = MetricNames.of({"code": spec_of(PassAtK((1, 5))), "more": spec_of(PassAtK((1,)))})
+
+    def numbers(*metrics: str) -> Baseline:
+        return bare_baseline({metric: BaselineScore(0.5) for metric in metrics})
+
+    names.check_numbers(numbers("pass@5", "code/pass@1", "score", "task acc,none"), "x.json")
+    names.check_numbers(numbers("humaneval/pass@1", "real@5"), "x.json")  # not run here
+    names.check_numbers(as_baseline(REAL), "x.json")
+    with pytest.raises(CkptbenchError, match="ambiguous: code and more have it") as raised:
+        names.check_numbers(numbers("pass@1"), "x.json")
+    assert raised.value.remedy == "Write code/pass@1."
+    with pytest.raises(CkptbenchError, match="no metric named 'odd'"):
+        names.check_numbers(numbers("odd"), "x.json")
 
 
 # A run's benchmarks and the baseline's

@@ -113,6 +113,8 @@ def test_drawn_labels_have_a_p_of_at_most_one(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
     p = label_permutation_test((now, n), (then, m), 1, draws=500)
     assert p.two_sided == 1.0
+    smaller = min(p.worse, p.better)
+    assert p.simulation_error == pytest.approx((smaller * (1 - smaller) / 500) ** 0.5)
     assert p.worse + p.better == pytest.approx(1.0, abs=0.01)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -246,8 +247,12 @@ def test_a_store_is_given_by_its_folder_or_by_its_file(tmp_path: Path) -> None:
     path = written(tmp_path / "r")
     aside = path.rename(path.with_name("damaged-1.sqlite"))
     stores = EarlierStores([aside, tmp_path / "gone"])
-    assert [*stores.of("abc")[0]] == [aside]
+    found, unreadable = stores.of("abc")
+    assert ([*found], unreadable) == ([aside], [])
+    connection = found[aside]
     stores.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_who_reads_while_another_writes_sees_what_it_writes(tmp_path: Path) -> None:
@@ -292,3 +297,13 @@ def test_a_store_of_a_later_version_is_named(tmp_path: Path) -> None:
     with pytest.raises(CkptbenchError, match="has format 9"):
         StoredRun(tmp_path)
     assert faults(path) == ["has format 9, this version reads 2"]
+
+
+def test_a_store_is_shared_by_threads(tmp_path: Path) -> None:
+    written(tmp_path)
+    store = RunStore(tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(store.groups).result() == [GROUP]
+        pool.submit(store.note_taken, 3).result()
+    assert store.taken() == {3}
+    store.close()

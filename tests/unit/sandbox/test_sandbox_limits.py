@@ -188,7 +188,9 @@ def test_what_runs_the_tests_has_two_gigabytes_or_what_this_process_has(
         (Ending(-signal.SIGSYS, False, 0.1), "violation", "a forbidden system call"),
         (Ending(-signal.SIGXCPU, False, 0.1), "timeout", "more than 1.5 s of processor time"),
         (Ending(-signal.SIGKILL, False, 1.5), "timeout", "more than 1.5 s of processor time"),
+        (Ending(-signal.SIGKILL, False, 1.6), "timeout", "more than 1.5 s of processor time"),
         (Ending(-signal.SIGKILL, False, 1.4), "memory", "the system ran out of memory"),
+        (Ending(-signal.SIGHUP, False, 9.0), "crash", "ended by SIGHUP"),
         (Ending(-signal.SIGXFSZ, False, 0.1), "output", "a file grew too large"),
         (Ending(-signal.SIGSEGV, False, 9.0), "crash", "ended by SIGSEGV"),
     ],
@@ -202,26 +204,35 @@ def test_how_a_program_ended_is_told_by_its_exit(ending: Ending, status: str, re
 def clock(
     monkeypatch: pytest.MonkeyPatch, limit_s: float, times: Sequence[tuple[float, float]]
 ) -> tuple[Clock, Callable[[], None]]:
-    """A clock, and what moves it on: wall-clock time, and what its processes have waited."""
+    """A clock, and what moves it on: wall-clock time, and what each of two processes has waited."""
     now = iter(times)
     state = [*next(now)]
-    monkeypatch.setattr(supervisor.time, "monotonic", lambda: state[0])
+    began = state[0]
     monkeypatch.setattr(supervisor, "waited_s", lambda process: state[1])
+    made = Clock(limit_s, [1, 2])
+    monkeypatch.setattr(made, "elapsed_s", lambda: state[0] - began)
 
     def move() -> None:
         state[:] = next(now)
 
-    return Clock(limit_s, [1, 2]), move
+    return made, move
+
+
+def left(seconds: float) -> set[float]:
+    """What is left, or less: the next look may come earlier."""
+    return {seconds, min(seconds, 0.2)}
 
 
 def test_time_without_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each of the two processes had waited 3 s before, and waits 1 s more.
     made, move = clock(monkeypatch, 2.0, [(100.0, 3.0), (101.5, 3.0), (103.0, 4.0), (104.5, 4.0)])
-    assert made.patience() == 2.0
+    assert made.patience() in left(2.0)
     move()
-    assert (made.elapsed_s(), made.spent_s(), made.patience()) == (1.5, 1.5, 0.5)
+    assert (made.elapsed_s(), made.spent_s()) == (1.5, 1.5)
+    assert made.patience() in left(0.5)
     move()
-    assert (made.elapsed_s(), made.spent_s(), made.patience()) == (3.0, 1.0, 1.0)
+    assert (made.elapsed_s(), made.spent_s()) == (3.0, 1.0)
+    assert made.patience() in left(1.0)
     move()
     with pytest.raises(Stopped) as stopped:
         made.patience()
@@ -253,7 +264,7 @@ def test_a_program_that_only_waits_has_an_end_too(
     )
     move()
     assert made.spent_s() == 0.0  # two processes have waited
-    assert made.patience() == limit_s
+    assert made.patience() in left(limit_s)
     move()
     with pytest.raises(Stopped, match="timeout"):
         made.patience()
@@ -287,7 +298,7 @@ def test_waiting_is_that_of_the_thread_that_waited_longest() -> None:
 
 
 def _schedstat(task: str) -> float:
-    return int(Path(f"/proc/self/task/{task}/schedstat").read_text().split()[1]) * 1e-9
+    return int(Path(f"/proc/self/task/{task}/schedstat").read_text().split()[1]) / 1e9
 
 
 def test_of_a_process_that_is_gone_nothing_is_known() -> None:
@@ -387,7 +398,10 @@ class At(Clock):
 
     def __init__(self, elapsed_s: float) -> None:
         super().__init__(10.0, [])
-        self._began -= elapsed_s
+        self._at_s = elapsed_s
+
+    def elapsed_s(self) -> float:
+        return self._at_s
 
 
 @pytest.fixture

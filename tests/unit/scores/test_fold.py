@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log, nan
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from ckptbench.scores.aggregate import (
     trials_per_sample,
     without,
 )
+from ckptbench.scores.metric import Metric
 from ckptbench.scores.reducers import Named, with_bits_per_byte
 from ckptbench.scores.score import SampleValues
 
@@ -48,7 +51,7 @@ def test_trials_of_a_sample_are_reduced_never_pooled() -> None:
     got = tabulate(trials, pass_at_k(1, 5), "humaneval")
     pass_1, pass_5 = fold(got)
     assert pass_1.value == 0.5
-    assert pass_5.value is None
+    assert (pass_5.value, pass_5.n, pass_5.clusters) == (None, 1, 2)
     assert "pass@5 does not exist for 1 of 2 samples" in pass_5.reason
     assert trials_per_sample(trials) == (2, 8)
 
@@ -288,3 +291,39 @@ def test_columns_are_kept_and_left_out_by_name() -> None:
     assert without(made, []) is made
     assert without(made, ["real@5"]).metrics == ("real@1",)
     assert without(made, ["real@5"]).values.tolist() == [[0.0]]
+
+
+def test_only_a_metric_that_some_samples_were_never_given_is_not_gated() -> None:
+    whole = fold(table([1.0, 0.0], "aa"))[0]  # of one cluster, which is a reason too
+    assert whole.reason
+    assert whole.gated
+    by_name = replace(table([1.0, 0.0], "aa"), by_name=True)
+    assert fold(by_name)[0].gated
+    assert not fold(replace(table([1.0, nan, 0.0]), by_name=True))[0].gated
+
+
+def test_points_have_the_score_of_shares_a_hundredfold() -> None:
+    shares = [0.2, 0.9, 0.4, 1.0, 0.0]
+    points = replace(table([100 * v for v in shares]), kinds={"m": Metric("points")})
+    (small,), (large,) = fold(table(shares)), fold(points)
+    assert small.interval is not None
+    assert large.interval == pytest.approx(tuple(100 * end for end in small.interval))
+    assert (large.value, large.standard_error) == pytest.approx(
+        (100 * (small.value or 0), 100 * (small.standard_error or 0))
+    )
+    assert (large.method, large.unit) == (small.method, "points")
+
+
+def test_a_reducer_of_ones_own_gets_what_it_observes_too() -> None:
+    class Mine:
+        ks, several_trials, takes_k, observed = (), True, False, ("length",)
+
+        def metrics(self, benchmark: str) -> tuple[str, ...]:
+            return ("best", "best of three")
+
+        def reduce(self, trials: Any) -> tuple[float | None, ...]:
+            assert all(len(trial) == 2 for trial in trials)  # its value, and what it observes
+            return 0.0, 0.0 if len(trials) >= 3 else None
+
+    assert impossible(Mine(), "b", 2) == ("best of three",)  # type: ignore[arg-type]
+    assert impossible(Mine(), "b", 3) == ()  # type: ignore[arg-type]

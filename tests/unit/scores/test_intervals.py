@@ -6,11 +6,12 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from ckptbench.scores.intervals import (
     Kind,
     cluster_standard_error,
+    hall_t_interval,
     interval_of_mean,
     korn_graubard_interval,
     normal_interval,
@@ -145,6 +146,8 @@ def test_points_of_100_have_the_interval_of_shares_a_hundredfold() -> None:
 def test_a_value_out_of_its_declared_range_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="values from 0 to 72, not 0 to 1"):
         interval_of_mean(np.array([0.0, 72.0]), partition(ALONE[:2]), "bounded")
+    with pytest.raises(ValueError, match=r"values from -0\.1 to 1, not 0 to 1"):
+        interval_of_mean(np.array([-0.1, 1.0]), partition(ALONE[:2]), "bounded")
 
 
 def test_one_cluster_has_no_interval() -> None:
@@ -194,10 +197,38 @@ def test_skewed_values_reach_further_to_the_long_side() -> None:
     assert mirrored == pytest.approx((-high, -low))
 
 
+def test_the_interval_of_skewed_values_by_halls_formula() -> None:
+    values = np.array([0.0, 0.1, 0.2, 0.4, 0.5, 0.9, 1.5, 4.0])
+    g, mean = len(values), float(values.mean())
+    spread = float(values.std(ddof=1))
+    a = float(((values - mean) ** 3).mean()) / spread**3 / sqrt(g)
+    quantile = float(stats.t.ppf(0.975, g - 1))
+
+    def solved(t: float) -> float:
+        def bent(x: float) -> float:
+            return x + a * x**2 / 3 + a**2 * x**3 / 27 + a / 6 - t
+
+        return float(optimize.brentq(bent, -50, 50))
+
+    error = spread / sqrt(g) * (1 + 1 / g)
+    expected = (
+        mean - error * max(solved(quantile), quantile),
+        mean - error * min(solved(-quantile), -quantile),
+    )
+    found = interval_of_mean(values, partition(ALONE[:g]), "unbounded")
+    assert found.interval == pytest.approx(expected, rel=1e-9)
+
+
 def test_values_without_bounds_that_all_agree_say_nothing() -> None:
     found = interval_of_mean(np.full(9, 0.1), partition(ALONE[:9]), "unbounded")
     assert (found.interval, found.method) == (None, "")
     assert found.reason == "the values are all alike, which says nothing of them"
+
+
+def test_clusters_that_agree_but_for_rounding_have_no_width() -> None:
+    sizes = np.array([1.0, 2.0, 3.0])
+    low, high = hall_t_interval(np.array([0.1, 0.2, 0.3 + 1e-16]), sizes)
+    assert (low, high) == pytest.approx((0.1, 0.1), abs=1e-12)
 
 
 def test_halls_transformation_is_solved() -> None:
@@ -222,6 +253,11 @@ def test_a_stated_standard_error_counts_as_so_many_samples() -> None:
 def test_a_stated_error_of_0_is_no_certainty() -> None:
     assert share_interval(1.0, 20, 0.0) == pytest.approx(share_interval(1.0, 20))
     assert share_interval(1.0, None, 0.0) is None
+
+
+def test_a_share_of_one_sample_has_no_interval_and_one_of_two_has() -> None:
+    assert share_interval(0.5, 1) is None
+    assert share_interval(0.5, 2) is not None
 
 
 def test_the_t_interval_is_wider_for_few_clusters() -> None:

@@ -93,3 +93,19 @@ def test_texts_that_are_too_short_for_a_head_say_so() -> None:
     second, third, length = multi_token_scores([HeadCounts(n, n, 2, (1, 0), 1) for n in "ab"], 3)
     assert (second.value, third.value, length.value) == (1.0, None, 2.0)
     assert third.reason == "no text is long enough"
+
+
+def test_texts_too_short_for_a_head_have_no_value_of_it() -> None:
+    second, third, length = multi_token_scores([HeadCounts("a", "a", 2, (1, 0), 2)] * 2, 3)
+    assert (second.value, second.n) == (1.0, 1)
+    assert (third.value, third.n, third.clusters) == (None, 0, 0)
+    assert third.reason == "no text is long enough"
+    assert length.value == 1.0
+
+
+def test_two_heads_are_enough() -> None:
+    texts = [HeadCounts("a", "a", 10, (3,), 6), HeadCounts("b", "b", 10, (6,), 6)]
+    agreement, length = multi_token_scores(texts, 2)
+    assert (agreement.metric, agreement.value) == ("mtp_agreement@2", pytest.approx(9 / 18))
+    assert length.value == pytest.approx(20 / 12)
+    assert multi_token_scores(texts, 1) == ()

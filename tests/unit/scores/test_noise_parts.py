@@ -216,3 +216,10 @@ def test_a_draw_that_varies_more_than_the_score_is_all_of_its_error() -> None:
     assert found.se_twice_trials == pytest.approx(error / sqrt(2))
     assert found.se_twice_problems == pytest.approx(error / sqrt(2))
     assert found.remedy == "more trials"
+
+
+def test_two_problems_need_enough_trials_for_an_estimate() -> None:
+    assert noise_of_passes([(10, 3), (9, 1), (9, 8)], "abc", 5) is None
+    assert noise_of_passes([(10, 3), (10, 1), (9, 8)], "abc", 5) is not None
+    assert noise_of_values("m", [[0.0, 1.0], [1.0], [0.0]], "abc") is None
+    assert noise_of_values("m", [[0.0, 1.0], [1.0, 1.0], [0.0]], "abc") is not None

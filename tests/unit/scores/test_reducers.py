@@ -11,9 +11,10 @@ import pytest
 from ckptbench import Reducer, first_choice, mean, pass_at_k, top_k
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.api.requests import Filled, Likelihood
-from ckptbench.scores.metric import BITS_PER_BYTE
+from ckptbench.scores.metric import BITS_PER_BYTE, SHARE, Metric
 from ckptbench.scores.reducers import (
     FirstChoice,
+    Mean,
     Named,
     bits_per_byte,
     estimate_pass_at_k,
@@ -219,3 +220,19 @@ def test_a_reducer_says_whether_it_takes_another_k(reducer: Reducer) -> None:
     changed = reducer.with_ks((1, 7))
     assert reducer.takes_k is (changed != reducer)
     assert any("@7" in name for name in changed.metrics("b")) is reducer.takes_k
+
+
+def test_of_a_mean_more_is_better_unless_it_is_declared_otherwise() -> None:
+    assert kinds_of(mean("m"), "b") == kinds_of(Mean("m"), "b") == {"m": SHARE}
+    down = mean("m", unit="nats", higher_is_better=False)
+    assert kinds_of(down, "b") == {"m": Metric("nats", higher_is_better=False)}
+
+
+def test_trials_of_unequal_width_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        mean().reduce([(1.0,), (1.0, 0.0)])
+
+
+def test_without_a_k_there_are_the_usual_ones() -> None:
+    assert pass_at_k().metrics("b") == ("pass@1", "pass@5", "pass@10")
+    assert top_k().metrics("b") == ("b@1", "b@5")
