@@ -1,4 +1,4 @@
-"""Break runs in 32 ways, resume them, and compare them with undisturbed ones.
+"""Break runs in more than thirty ways, resume them, and compare them with undisturbed ones.
 
     python tests/faults/suite.py [--seed 0] [--rounds 200] [--jobs 2] [--way NAME]
 
