@@ -59,7 +59,7 @@ servers: $(READY)  ## test against vLLM and llama-server, installed in SERVERS (
 	PYTHON=$(BIN)/python tests/extended/servers.sh $(SERVERS)
 
 # A round with its seed again: `make faults ARGS='--seed 17 --rounds 1'`.
-faults: $(READY)  ## break 200 runs, resume and compare them (20 minutes on two cores)
+faults: $(READY)  ## break 200 runs, resume and compare them (15 minutes of processor time)
 	$(BIN)/python tests/faults/suite.py $(ARGS)
 
 simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/simulations.md (minutes)

@@ -126,9 +126,9 @@ class Answering:
         position = item.position
         number = self.plan.block_of[position]
         if number != self._current:
-            self._current = number
             if number not in self._blocks:
                 self._begin(number, item.group, item.group.fixtures.engine)
+            self._current = number
             self._begin_next(number)
         if self._handed_out[position]:  # a rerun: a stored answer, or a failure tried again
             self._to_ask.put(Block([item], item.group, item.group.fixtures.engine))
@@ -190,8 +190,8 @@ class Answering:
 
     def _begin(self, number: int, group: Group, engine: Engine) -> None:
         members: list[Question] = [self.items[p] for p in self.plan.blocks[number]]  # type: ignore[misc]
+        self._start()  # if it cannot, nobody waits for the block
         block = self._blocks[number] = Block(members, group, engine)
-        self._start()
         self._to_ask.put(block)
 
     def _begin_next(self, number: int) -> None:
@@ -212,12 +212,11 @@ class Answering:
             self._begin(following, group, own.fixtures.engine)
 
     def _start(self) -> None:
-        if not self._threads:
-            for target in (self._ask_blocks, self._write_answers):
-                thread = threading.Thread(target=target, name=f"ckptbench{target.__name__}")
-                thread.daemon = True
-                self._threads.append(thread)
-                thread.start()
+        for target in (self._ask_blocks, self._write_answers)[len(self._threads) :]:
+            thread = threading.Thread(target=target, name=f"ckptbench{target.__name__}")
+            thread.daemon = True
+            thread.start()
+            self._threads.append(thread)
 
     # The asker's thread
 

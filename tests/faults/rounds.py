@@ -6,6 +6,7 @@ import random
 import shutil
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -151,12 +152,12 @@ class Lab:
 
     path: Path
     _references: dict[tuple[str, int], Reference] = field(default_factory=dict)
-    _turn: threading.RLock = field(default_factory=threading.RLock)
+    _turns: dict[Any, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     def reference(self, kind: str, step: int = STEPS[-1]) -> Reference:
         """The undisturbed run of a kind of project, made when it is first needed."""
-        with self._turn:
-            key = kind, step if kind == "checkpoint" else 0
+        key = kind, step if kind == "checkpoint" else 0
+        with self._turns[key]:
             if key not in self._references:
                 self._references[key] = self._undisturbed(kind, step)
             return self._references[key]

@@ -312,5 +312,6 @@ WAYS = (
     Way("server errs", "served", answered_with("429", "503", "500", "webpage", "half")),
     Way("server gone", "served", server_gone, options=FEW_RETRIES),
     Way("memory capped", "words", memory_capped),
+    Way("memory capped with programs", "programs", memory_capped),
     Way("memory of a worker capped", "words", memory_of_a_worker_capped, workers=2),
 )

@@ -273,6 +273,31 @@ def test_a_run_that_lost_its_store_before_its_end_begins_anew(
     assert standard.coverage["scored"] == 4
 
 
+NO_THREADS = """
+import threading
+
+
+@pytest.fixture(scope="session")
+def engine():
+    threading.stack_size(1 << 47)  # more than there are addresses: no thread can be started
+    return Scripted()
+
+
+def pytest_runtest_logreport(report):
+    threading.stack_size(0)
+"""
+
+
+def test_a_thread_that_cannot_be_started_costs_one_item_and_nothing_is_waited_for(
+    standard: Any,
+) -> None:
+    standard.write(conftest=NO_THREADS)
+    assert standard.run_apart("--run-id=r").ret == 1
+    assert (standard.coverage["errors"], standard.coverage["scored"]) == (1, 3)
+    standard.write()
+    assert standard.run_apart("--run-id=r").ret == 0
+
+
 def test_the_log_tells_what_happened_while_it_happens(project: Any) -> None:
     project.write(["right 00", "wrong 01"])
     project.run("--run-id=told")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,16 @@ def test_a_task_that_no_process_can_be_started_for_is_an_error_and_not_waited_fo
         sandbox.submit(task()).result(timeout=20)
     monkeypatch.undo()
     assert sandbox.submit(task()).result(timeout=20).passed
+
+
+def test_a_task_that_no_thread_can_be_started_for_is_not_waited_for(sandbox: Sandbox) -> None:
+    before = threading.stack_size(1 << 47)  # more than there are addresses
+    try:
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            sandbox.submit(task())
+    finally:
+        threading.stack_size(before)
+    assert sandbox.submit(task()).result(timeout=60).passed
 
 
 def test_what_replaces_a_dead_fork_server_is_for_all_workers() -> None:
