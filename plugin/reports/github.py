@@ -14,10 +14,13 @@ from ..gate.verdict import DOUBTFUL, WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude, gated_verdicts
+from .essentials import caveats, essential_rows
 from .rows import (
+    CHANGE,
     COMPARISON,
     SCORE,
     VERDICT,
+    Columns,
     MetricRow,
     benchmark_remarks,
     checkpoint_rows,
@@ -30,13 +33,18 @@ FLIPS_SHOWN = 50  # a job summary may have 1 MiB; twenty checkpoints stay well b
 
 
 def report_to_github(
-    summary: Summary, environment: Mapping[str, str], write_line: Callable[[str], None]
+    summary: Summary,
+    environment: Mapping[str, str],
+    write_line: Callable[[str], None],
+    *,
+    folder: str = "",
 ) -> None:
     """Write what the environment variables of GitHub Actions request; elsewhere nothing.
 
     Args:
         environment: `os.environ`; only `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY` are read.
         write_line: writes a line to the job's standard output, where GitHub reads commands.
+        folder: where the results lie.
 
     Raises:
         CkptbenchError: the job summary cannot be written; the annotations are written before it.
@@ -48,7 +56,7 @@ def report_to_github(
     if path:
         try:
             with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(job_summary(summary))
+                file.write(job_summary(summary, folder))
         except OSError as error:
             raise CkptbenchError(
                 f"cannot be written: {error.strerror or error}",
@@ -70,19 +78,38 @@ def workflow_commands(summary: Summary) -> list[str]:
     return commands
 
 
-def job_summary(summary: Summary) -> str:
-    """The run in GitHub's Markdown: the conclusion, a table for each checkpoint, folded flips."""
-    return "\n".join(_markdown(summary)) + "\n"
+def job_summary(summary: Summary, folder: str = "") -> str:
+    """The run in GitHub's Markdown, in the order of the terminal; details are folded.
+
+    Args:
+        folder: where the results lie.
+    """
+    return "\n".join(_markdown(summary, folder)) + "\n"
 
 
-def _markdown(summary: Summary) -> Iterator[str]:
-    yield from ("## ckptbench", "", f"**{first_line(conclude(summary).text)}**")
+def _markdown(summary: Summary, folder: str) -> Iterator[str]:
+    yield from ("## ckptbench", "")
+    yield from _essential_table(summary)
+    yield ""
+    if sentences := [first_line(sentence) for _, sentence in caveats(summary)]:
+        yield from (*(f"- {sentence}" for sentence in sentences), "")
+    yield f"**{first_line(conclude(summary).text)}**"
+    yield from ("", f"results: {first_line(folder)}") if folder else ()
+    yield from ("", "<details><summary>details</summary>")
     for checkpoint in summary.checkpoints:
         yield from _checkpoint(summary, checkpoint)
     if summary.notes:
         yield ""
         yield from (f"- {first_line(note)}" for note in summary.notes)
-    yield ""
+    yield from ("", "</details>", "")
+
+
+def _essential_table(summary: Summary) -> Iterator[str]:
+    found = [(c.name, row) for c in summary.checkpoints for row in essential_rows(c)]
+    compared = any(row.word for _, row in found)
+    titles = [*SCORE, *CHANGE, *VERDICT] if compared else [*SCORE]
+    rows = [_cells(name, row, CHANGE if compared else None) for name, row in found]
+    yield from markdown_table([["checkpoint", *titles], *rows], left=2, words_last=compared)
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:
@@ -109,16 +136,17 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
     labelled = list(checkpoint_rows(checkpoint))
     compared = any(row.word for _, row in labelled)
     titles = [*SCORE, *COMPARISON, *VERDICT] if compared else [*SCORE]
-    rows = [["protocol", *titles], *(_cells(label, row, compared) for label, row in labelled)]
+    change = COMPARISON if compared else None
+    rows = [["protocol", *titles], *(_cells(label, row, change) for label, row in labelled)]
     yield from markdown_table(rows, left=2, words_last=compared)
 
 
-def _cells(label: str, row: MetricRow, compared: bool) -> list[str]:
+def _cells(label: str, row: MetricRow, change: Columns | None) -> list[str]:
     cells = [first_line(label), first_line(row.label), *row.cells(SCORE)[1:]]
-    if not compared:
+    if change is None:
         return cells
     marked = row.gated and row.word in DOUBTFUL
-    return [*cells, *row.cells(COMPARISON), f"**{row.word}**" if marked else row.verdict_label]
+    return [*cells, *row.cells(change), f"**{row.word}**" if marked else row.verdict_label]
 
 
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
