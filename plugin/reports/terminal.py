@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .._util import text as words
@@ -10,6 +10,7 @@ from ..results.summary import Summary
 from . import phrases
 from .conclusion import conclude
 from .essentials import caveats, essential_rows, verdict_phrase
+from .lost_samples import LostSample, lost_heading
 from .rows import CHANGE, SCORE, VERDICT, MetricRow
 from .terminal_details import (
     BOLD,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
 
 _PROTOCOLS_NAMED = 3
+LOST_SHOWN = 3
 
 
 def terminal_lines(
@@ -35,6 +37,7 @@ def terminal_lines(
     conclusions: Conclusions | None = None,
     *,
     verbose: bool = False,
+    lost: Sequence[LostSample] = (),
 ) -> list[Line]:
     """The report on a run; the gate's sentence is the last line.
 
@@ -46,6 +49,7 @@ def terminal_lines(
             ids and sentences are not cut (see `folded`).
         conclusions: those on several checkpoints.
         verbose: every protocol, metric and comparison of each checkpoint too.
+        lost: samples that the baseline got right; the first few are shown.
     """
     lines: list[Line] = []
     if conclusions is not None:
@@ -58,6 +62,7 @@ def terminal_lines(
         if conclusions is None:
             lines += _apart(summary, columns)
         lines += [Line(sentence, BY_KIND[kind]) for kind, sentence in caveats(summary)]
+    lines += _lost(summary, lost if verbose else lost[:LOST_SHOWN])
     return [*lines, conclusion_line(summary)]
 
 
@@ -71,6 +76,17 @@ def folded(lines: Iterable[Line], columns: int) -> Iterator[Line]:
     """Lines broken between words where they are too wide; a longer word stays whole."""
     for line in lines:
         yield from (Line(part, line.markup) for part in words.folded(line.text, columns))
+
+
+def _lost(summary: Summary, shown: Sequence[LostSample]) -> Iterator[Line]:
+    if not shown:
+        return
+    yield Line(lost_heading(summary, shown))
+    several = len(summary.checkpoints) > 1
+    for sample in shown:
+        of = f"{sample.checkpoint}/{sample.id}" if several else sample.id
+        yield Line(f"  {of}: {sample.question}")
+        yield Line(f"    {sample.answers}")
 
 
 def _apart(summary: Summary, columns: int) -> Iterator[Line]:

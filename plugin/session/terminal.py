@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from .._util.errors import CkptbenchError
 from .._util.text import aligned
 from ..api.requests import parts_of
+from ..reports.github import FLIPS_SHOWN as GITHUB_FLIPS
 from ..reports.github import report_to_github
+from ..reports.lost_samples import LostSample
 from ..reports.terminal import conclusion_line, folded, terminal_lines
 from ..reports.terminal_details import Line
+from ..results import log as runlog
 from ..results.outcome import status_of
 from ..results.summary import Summary
 from .run import RunResult
@@ -60,23 +63,34 @@ def show(reporter: Any, result: RunResult, folder: Path) -> None:
     reporter.ensure_newline()
     if not quiet:
         reporter.section("ckptbench")
-    for text, markup in _result_lines(reporter, result, summary, folder):
+    from ..reports.read_lost_samples import lost_samples
+
+    try:
+        lost = lost_samples(summary, folder, GITHUB_FLIPS)
+    except CkptbenchError as error:  # without their texts the result is the same
+        lost = []
+        runlog.LOG.error("%s", error)
+    for text, markup in _result_lines(reporter, result, summary, folder, lost):
         reporter.write_line(text, **markup)
     try:
-        report_to_github(summary, os.environ, reporter.write_line, folder=_shown(folder))
+        report_to_github(summary, os.environ, reporter.write_line, folder=_shown(folder), lost=lost)
     except CkptbenchError as error:
         reporter.write_line(str(error), red=True)
 
 
 def _result_lines(
-    reporter: Any, result: RunResult, summary: Summary, folder: Path
+    reporter: Any,
+    result: RunResult,
+    summary: Summary,
+    folder: Path,
+    lost: Sequence[LostSample],
 ) -> Iterable[Line]:
     """The lines on a run: with `-q` the verdict's only."""
     columns, verbose = reporter._tw.fullwidth, reporter.verbosity > 0
     if reporter.verbosity < 0:
         lines = [conclusion_line(summary)]
     else:
-        lines = terminal_lines(summary, columns, result.conclusions, verbose=verbose)
+        lines = terminal_lines(summary, columns, result.conclusions, verbose=verbose, lost=lost)
         lines.append(Line(f"results: {_shown(folder)}"))
         if result.reports:
             paths = (path if path.parent == folder else path.parent for path in result.reports)
