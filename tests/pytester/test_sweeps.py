@@ -234,6 +234,8 @@ def test_one_table_instead_of_a_block_for_each(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py")
     result.stdout.fnmatch_lines(
         [
+            "loading checkpoint-9 (1 of 3)*",
+            "loading checkpoint-700 (3 of 3)*",
             "3 checkpoints: * s, 120 answers computed, 0 reused; [*] best; -v shows each",
             "*checkpoint-9 *10.00%*",
             "*checkpoint-700 *90.00%*",
