@@ -92,6 +92,25 @@ def aligned(
         yield "".join(cells).rstrip()
 
 
+def folded(text: str, columns: int) -> Iterator[str]:
+    """A text as lines of at most so many columns, broken at spaces; a longer word stays whole.
+
+    The lines after the first are indented by two columns more than the first.
+    """
+    if width(text) <= columns:
+        yield text
+        return
+    indent = " " * (len(text) - len(text.lstrip()))
+    line = indent
+    for word in text.split():
+        joined = f"{line} {word}" if line.strip() else f"{line}{word}"
+        if width(joined) > columns and line.strip():
+            yield line
+            joined = f"{indent}  {word}"
+        line = joined
+    yield line
+
+
 def listed(words: Iterable[str], most: int = 3) -> str:
     """`a, b, c and 4 more`."""
     words = list(words)

@@ -178,9 +178,9 @@ def _with_samples(
     references: dict[str, SampleRow] = {}
     missing = ""
     try:
-        rows = _rows(rows_of(), protocol, chosen, by_hash=by_hash)
+        rows = changed_rows(rows_of(), protocol, chosen, by_hash=by_hash)
         if of_best is not None:
-            references = _rows(of_best(), protocol, opposite, by_hash=True)
+            references = changed_rows(of_best(), protocol, opposite, by_hash=True)
     except CkptbenchError as error:  # a report without texts is better than none
         missing = f"{error.where}: {error.what}"
     if not rows and not missing:
@@ -204,7 +204,7 @@ def _fair_share(wanted: Mapping[str, str], share: int) -> dict[str, str]:
     return {key: wanted[key] for key in shown}
 
 
-def _rows(
+def changed_rows(
     rows: Iterable[SampleRow], protocol: str, wanted: Mapping[str, str], *, by_hash: bool
 ) -> dict[str, SampleRow]:
     """The sample rows that show the change: of several trials one that was missed, or passed."""

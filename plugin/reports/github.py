@@ -5,19 +5,23 @@ The formats are GitHub's "workflow commands": https://docs.github.com/actions, "
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .._util import text as words
 from .._util.errors import CkptbenchError
-from .._util.markdown import first_line, markdown_table
+from .._util.markdown import first_line, inline, markdown_table
 from ..gate.verdict import DOUBTFUL, WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude, gated_verdicts
+from .essentials import caveats, essential_rows
+from .lost_samples import LostSample, lost_heading
 from .rows import (
+    CHANGE,
     COMPARISON,
     SCORE,
     VERDICT,
+    Columns,
     MetricRow,
     benchmark_remarks,
     checkpoint_rows,
@@ -26,17 +30,25 @@ from .rows import (
     missing_rows,
 )
 
-FLIPS_SHOWN = 50  # a job summary may have 1 MiB; twenty checkpoints stay well below
+FLIPS_SHOWN = 10
+COMMANDS_SHOWN = 50  # a job summary may have 1 MiB; twenty checkpoints stay well below
 
 
 def report_to_github(
-    summary: Summary, environment: Mapping[str, str], write_line: Callable[[str], None]
+    summary: Summary,
+    environment: Mapping[str, str],
+    write_line: Callable[[str], None],
+    *,
+    folder: str = "",
+    lost: Sequence[LostSample] = (),
 ) -> None:
     """Write what the environment variables of GitHub Actions request; elsewhere nothing.
 
     Args:
         environment: `os.environ`; only `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY` are read.
         write_line: writes a line to the job's standard output, where GitHub reads commands.
+        folder: where the results lie.
+        lost: samples that the baseline got right.
 
     Raises:
         CkptbenchError: the job summary cannot be written; the annotations are written before it.
@@ -48,7 +60,7 @@ def report_to_github(
     if path:
         try:
             with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(job_summary(summary))
+                file.write(job_summary(summary, folder, lost))
         except OSError as error:
             raise CkptbenchError(
                 f"cannot be written: {error.strerror or error}",
@@ -70,19 +82,51 @@ def workflow_commands(summary: Summary) -> list[str]:
     return commands
 
 
-def job_summary(summary: Summary) -> str:
-    """The run in GitHub's Markdown: the conclusion, a table for each checkpoint, folded flips."""
-    return "\n".join(_markdown(summary)) + "\n"
+def job_summary(summary: Summary, folder: str = "", lost: Sequence[LostSample] = ()) -> str:
+    """The run in GitHub's Markdown, in the order of the terminal; details are folded.
+
+    Args:
+        folder: where the results lie.
+        lost: samples that the baseline got right; the first are shown.
+    """
+    return "\n".join(_markdown(summary, folder, lost[:FLIPS_SHOWN])) + "\n"
 
 
-def _markdown(summary: Summary) -> Iterator[str]:
-    yield from ("## ckptbench", "", f"**{first_line(conclude(summary).text)}**")
+def _markdown(summary: Summary, folder: str, lost: Sequence[LostSample]) -> Iterator[str]:
+    yield from ("## ckptbench", "")
+    yield from _essential_table(summary)
+    yield ""
+    if sentences := [first_line(sentence) for _, sentence in caveats(summary)]:
+        yield from (*(f"- {sentence}" for sentence in sentences), "")
+    yield from _lost_table(summary, lost)
+    yield f"**{first_line(conclude(summary).text)}**"
+    yield from ("", f"results: {first_line(folder)}") if folder else ()
+    yield from ("", "<details><summary>details</summary>")
     for checkpoint in summary.checkpoints:
         yield from _checkpoint(summary, checkpoint)
     if summary.notes:
         yield ""
         yield from (f"- {first_line(note)}" for note in summary.notes)
-    yield ""
+    yield from ("", "</details>", "")
+
+
+def _essential_table(summary: Summary) -> Iterator[str]:
+    found = [(c.name, row) for c in summary.checkpoints for row in essential_rows(c)]
+    compared = any(row.word for _, row in found)
+    titles = [*SCORE, *CHANGE, *VERDICT] if compared else [*SCORE]
+    rows = [_cells(name, row, CHANGE if compared else None) for name, row in found]
+    yield from markdown_table([["checkpoint", *titles], *rows], left=2, words_last=compared)
+
+
+def _lost_table(summary: Summary, lost: Sequence[LostSample]) -> Iterator[str]:
+    if not lost:
+        return
+    rows = [["checkpoint", "sample", "question", "expected", "said", "baseline said"]]
+    for each in lost:
+        texts = (each.checkpoint, each.id, each.question, each.expected, each.said, each.before)
+        rows.append([inline(text) for text in texts])
+    yield from (lost_heading(summary, lost), "")
+    yield from (*markdown_table(rows, left=len(rows[0])), "")
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:
@@ -109,16 +153,17 @@ def _table(checkpoint: CheckpointResult) -> Iterator[str]:
     labelled = list(checkpoint_rows(checkpoint))
     compared = any(row.word for _, row in labelled)
     titles = [*SCORE, *COMPARISON, *VERDICT] if compared else [*SCORE]
-    rows = [["protocol", *titles], *(_cells(label, row, compared) for label, row in labelled)]
+    change = COMPARISON if compared else None
+    rows = [["protocol", *titles], *(_cells(label, row, change) for label, row in labelled)]
     yield from markdown_table(rows, left=2, words_last=compared)
 
 
-def _cells(label: str, row: MetricRow, compared: bool) -> list[str]:
+def _cells(label: str, row: MetricRow, change: Columns | None) -> list[str]:
     cells = [first_line(label), first_line(row.label), *row.cells(SCORE)[1:]]
-    if not compared:
+    if change is None:
         return cells
     marked = row.gated and row.word in DOUBTFUL
-    return [*cells, *row.cells(COMPARISON), f"**{row.word}**" if marked else row.verdict_label]
+    return [*cells, *row.cells(change), f"**{row.word}**" if marked else row.verdict_label]
 
 
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
@@ -126,10 +171,10 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
         return
     heading = first_line(f"{result.protocol}: {phrases.flips_heading(result)}")
     yield from ("", f"<details><summary>{heading}</summary>", "", "```shell")
-    for flip in result.flips[:FLIPS_SHOWN]:
+    for flip in result.flips[:COMMANDS_SHOWN]:
         yield f"{phrases.rerun_command(summary, flip.nodeid)}  # {flip.change}"
-    if len(result.flips) > FLIPS_SHOWN:
-        yield f"# {words.count(len(result.flips) - FLIPS_SHOWN)} more in summary.json"
+    if len(result.flips) > COMMANDS_SHOWN:
+        yield f"# {words.count(len(result.flips) - COMMANDS_SHOWN)} more in summary.json"
     yield from ("```", "", "</details>")
 
 

@@ -15,9 +15,9 @@ from . import phrases
 ERRORS_SHOWN = 3  # of a benchmark
 Columns = dict[str, str]  # title of each column, and the property of a row that it shows
 SCORE: Columns = {"metric": "label", "score": "value", "n": "n", "95% interval": "interval"}
+CHANGE: Columns = {"baseline": "baseline", "diff": "difference"}
 COMPARISON: Columns = {
-    "baseline": "baseline",
-    "diff": "difference",
+    **CHANGE,
     "95% interval": "difference_interval",
     "MDE": "mde",
     "p worse, Holm": "p",

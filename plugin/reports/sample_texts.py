@@ -8,9 +8,14 @@ from typing import NamedTuple
 
 from .._util import text as words
 from .._util.jsonio import JSON
+from .._util.markdown import shortened
 from ..api.answer_kinds import answer_text
 
 RESPONSE_CHARS = 600  # characters of a response that are shown
+BLANK = "[MASK]"
+# Fields of samples and of lm-eval's documents that hold the question and the right answer.
+_QUESTIONS = ("prompt", "question", "query", "text", "description", "problem", "ctx", "sentence")
+_ANSWERS = ("answer", "target", "canonical_solution", "code", "solution")
 
 
 class Text(NamedTuple):
@@ -53,6 +58,42 @@ def response_text(response: Mapping[str, JSON] | None) -> str:
     text = "no answer" if response is None else answer_text(response)
     rest = len(text) - RESPONSE_CHARS
     return text if rest <= 0 else f"{text[:RESPONSE_CHARS]}… ({words.count(rest)} more characters)"
+
+
+def question_text(fields: Mapping[str, JSON], most: int) -> str:
+    """What a sample asks, on one line: the text around its blank, or the beginning of a prompt.
+
+    Args:
+        most: characters that are shown.
+    """
+    doc = fields.get("doc", fields)
+    asked = doc if isinstance(doc, dict) else fields
+    texts = {name: value for name, value in asked.items() if isinstance(value, str) and value}
+    name = next((name for name in _QUESTIONS if name in texts), None)
+    whole = json.dumps(doc, ensure_ascii=False)
+    text = texts[name] if name else max(texts.values(), key=len, default=whole)
+    marks = _marks(fields, text) if name == "text" else ()
+    if marks:
+        start, end, _ = marks[-1]
+        text = text[:start] + BLANK + text[end:]
+    elif name != "text" or "_" not in text:
+        return one_line(text, most)
+    text = " ".join(text.split())
+    place = text.find(BLANK if marks else "_")
+    shown = cut("", text, ((place, place + len(BLANK), ""),), most)
+    at_start, at_end = text.startswith(shown.text), text.endswith(shown.text)
+    return one_line(f"{'' if at_start else '…'}{shown.text}{'' if at_end else '…'}", most + 2)
+
+
+def expected_text(fields: Mapping[str, JSON]) -> str:
+    """The right answer that a sample states; empty where it states none."""
+    found = next((fields[name] for name in _ANSWERS if fields.get(name) not in (None, "")), "")
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def one_line(text: str, most: int) -> str:
+    """A foreign text as one line for a terminal: shortened, without control characters."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in shortened(text, most))
 
 
 def _marks(fields: Mapping[str, JSON], text: str) -> tuple[tuple[int, int, str], ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from .._util import text as words
 from ..analysis.conclusions import Conclusions, RunConclusions
@@ -16,10 +17,16 @@ _RECOMMENDED = "recommended"
 _METRICS_IN_A_TABLE = 4
 # Rows of the metrics' table that a short report has: with 27 checkpoints it still fits a screen.
 _METRICS_LISTED = 8
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def curve_lines(
-    conclusions: Conclusions, *, columns: int = 100, verbose: bool = False
+    conclusions: Conclusions,
+    *,
+    columns: int = 100,
+    verbose: bool = False,
+    brief: bool = False,
+    verdicts: Mapping[str, str] = _NONE,
 ) -> Iterator[str]:
     """Every conclusion: the sentences come last, after the tables that they are about.
 
@@ -29,11 +36,16 @@ def curve_lines(
     Args:
         columns: width of the terminal.
         verbose: all metrics with their intervals, in several tables, and every sentence on them.
+        brief: only the checkpoints and the sentences, for the end of a session.
+        verdicts: of each checkpoint, by its name.
     """
     for run in conclusions.runs:
-        yield from run_table(run, columns=columns, verbose=verbose)
-        yield ""
-    if any(len(run.measurements) > 1 for run in conclusions.runs):
+        if brief and len(conclusions.runs) > 1:
+            yield run.run
+        yield from run_table(run, columns=columns, verbose=verbose, brief=brief, verdicts=verdicts)
+        if not brief:
+            yield ""
+    if not brief and any(len(run.measurements) > 1 for run in conclusions.runs):
         legend = f"{_BEST} best of its run"
         if any(each.step is not None for run in conclusions.runs for each in run.noise):
             legend += f"; {NOISE_LEGEND}"
@@ -55,18 +67,28 @@ def other_details(conclusions: Conclusions) -> Iterator[str]:
         yield from (f"{run.run}: {detail}" if run.run else detail for detail in new)
 
 
-def run_table(run: RunConclusions, *, columns: int = 100, verbose: bool = False) -> Iterator[str]:
-    """One run: a line a checkpoint, and its metrics with their noise."""
-    count = words.counted(len(run.measurements), "checkpoint")
-    yield f"{run.run or 'checkpoints'}: {count}"
+def run_table(
+    run: RunConclusions,
+    *,
+    columns: int = 100,
+    verbose: bool = False,
+    brief: bool = False,
+    verdicts: Mapping[str, str] = _NONE,
+) -> Iterator[str]:
+    """One run: a line a checkpoint, and its metrics with their noise; see `curve_lines`."""
+    if not brief:
+        count = words.counted(len(run.measurements), "checkpoint")
+        yield f"{run.run or 'checkpoints'}: {count}"
     metrics = headline_metrics(run.measurements)
-    short = len(metrics) > _METRICS_IN_A_TABLE and not verbose
+    short = brief or (len(metrics) > _METRICS_IN_A_TABLE and not verbose)
     if short:
-        yield from _fitting(run, by_signal(run, metrics), columns)
+        yield from _fitting(run, by_signal(run, metrics), columns, verdicts)
     else:
         for start in range(0, len(metrics), _METRICS_IN_A_TABLE):
-            yield from aligned_table(_rows(run, metrics[start : start + _METRICS_IN_A_TABLE]))
-    yield from _metrics(run, short)
+            some = metrics[start : start + _METRICS_IN_A_TABLE]
+            yield from aligned_table(_rows(run, some, verdicts))
+    if not brief:
+        yield from _metrics(run, short)
     for measurement in run.measurements:
         for bench in measurement.benchmarks:
             if bench.incomplete:
@@ -80,11 +102,13 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield from words.aligned(list(zip(*kept, strict=True)), words_last=kept[-1] is columns[-1])
 
 
-def _fitting(run: RunConclusions, metrics: Sequence[str], columns: int) -> Iterator[str]:
+def _fitting(
+    run: RunConclusions, metrics: Sequence[str], columns: int, verdicts: Mapping[str, str]
+) -> Iterator[str]:
     """The first metric with its interval, and as many of the others as the width takes."""
-    lines = list(aligned_table(_rows(run, metrics[:1])))
+    lines = list(aligned_table(_rows(run, metrics[:1], verdicts)))
     for number in range(2, len(metrics) + 1):
-        wider = list(aligned_table(_rows(run, metrics[:number], intervals=1)))
+        wider = list(aligned_table(_rows(run, metrics[:number], verdicts, intervals=1)))
         if max(map(words.width, wider)) > columns:
             break
         lines = wider
@@ -92,7 +116,11 @@ def _fitting(run: RunConclusions, metrics: Sequence[str], columns: int) -> Itera
 
 
 def _rows(
-    run: RunConclusions, metrics: Sequence[str], *, intervals: int | None = None
+    run: RunConclusions,
+    metrics: Sequence[str],
+    verdicts: Mapping[str, str],
+    *,
+    intervals: int | None = None,
 ) -> list[list[str]]:
     """The cells of the checkpoints' table, the header first.
 
@@ -113,7 +141,9 @@ def _rows(
             row.append(cell.value + (_BEST if cell.best else " "))
             if intervals is None or index < intervals:
                 row.append(cell.interval if cell.score.interval else "")
-        rows.append([*row, _RECOMMENDED if run.recommended == measurement.name else ""])
+        recommended = _RECOMMENDED if run.recommended == measurement.name else ""
+        last = filter(None, [verdicts.get(measurement.name, ""), recommended])
+        rows.append([*row, ", ".join(last)])
     return rows
 
 

@@ -88,7 +88,7 @@ class Answering:
         items: the session's items; those in `plan` are sample items.
         store: where answers are kept.
         reuse: whether stored answers are used.
-        progress: called about every second while an item waits.
+        progress: called about twice a second while an item waits.
         step: how many blocks ahead this process runs next; 0 answers none ahead.
         executions: the programs that are being judged, by the position of their item.
     """
@@ -97,7 +97,7 @@ class Answering:
     plan: Plan
     store: RunStore
     reuse: bool
-    progress: Callable[[Block], None]
+    progress: Callable[[], None]
     step: Callable[[int], int]
     executions: dict[int, Future[Any]] = field(default_factory=dict)
     _blocks: dict[int, Block] = field(default_factory=dict)
@@ -134,18 +134,20 @@ class Answering:
             self._to_ask.put(Block([item], item.group, item.group.fixtures.engine))
         self._handed_out[position] = 1
         response = self._ready.pop(position, None)
-        return self._wait(position, self._blocks[number]) if response is None else response
+        return self._wait(position) if response is None else response
 
-    def _wait(self, position: int, block: Block) -> Response:
-        last = time.monotonic()
+    def _wait(self, position: int) -> Response:
         with self._answers_ready:
             while position not in self._ready:
                 if self._store_error:
                     return Failed(f"the answer could not be stored: {self._store_error}")
-                if not self._answers_ready.wait(timeout=0.5) and time.monotonic() - last > 1:
-                    last = time.monotonic()
-                    self.progress(block)
+                self._answers_ready.wait(timeout=0.5)
+                self.progress()
             return self._ready.pop(position)
+
+    def answered(self) -> int:
+        """How many items have their response."""
+        return sum(block.answered for block in list(self._blocks.values()))
 
     def unload(self, engine: Engine, wait_s: float = 30.0) -> None:
         """Forget an engine that is torn down, so that its model can leave memory.

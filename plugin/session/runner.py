@@ -21,6 +21,7 @@ from _pytest.warnings import catch_warnings_for_item
 from .answering import Answering
 from .item import SampleItem
 from .item_report import Phase, When, idle_teardown, report_of, run_phase
+from .progress import Progress
 
 _PHASES = ("setup", "call", "teardown")
 _NEED_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
@@ -147,11 +148,13 @@ class Runner:
     Attributes:
         answering: where their responses come from.
         ours: the plugin of our hooks.
+        progress: is shown on the terminal.
     """
 
     config: pytest.Config
     answering: Answering
     ours: object
+    progress: Progress
     is_worker: bool
 
     def __post_init__(self) -> None:
@@ -190,7 +193,10 @@ class Runner:
         if template.hook is None:
             template.hook = item.ihook
         hook, nodeid, location = template.hook, item.nodeid, item.location
-        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        if item.group.fixtures.values is None:
+            self.progress.loading(item.group)
+        with self.progress.of_sample():
+            hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
         if self._by_pytest or item.own_protocol:
             runtestprotocol(item, nextitem=nextitem)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,12 +24,13 @@ from ..results.integrity import set_aside_damaged
 from ..results.layout import refuse_foreign
 from ..results.lease import TAKEN_OVER
 from ..results.stored_run import PlannedItem
-from .answering import ANSWERING, Answering, Block
+from .answering import ANSWERING, Answering
 from .blocks import Plan, cut, step_of
 from .collection import Collected, length_of
 from .group import Group
 from .item import SampleItem
 from .make_items import Maker
+from .progress import Progress
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .signals import INTERRUPTED, EndSignals
@@ -57,6 +57,7 @@ class BenchSession:
         refused: whether an option does not fit what was collected.
         result: of the run, once it is over.
         signals: those that end the run early.
+        progress: shows on the terminal how far it is; silent in a worker.
     """
 
     config: pytest.Config
@@ -69,11 +70,13 @@ class BenchSession:
     refused: bool = False
     result: RunResult = field(default_factory=RunResult)
     signals: EndSignals = field(init=False)
+    progress: Progress = field(init=False)
     _answering: Answering | None = None
     _repeated: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.signals = EndSignals(is_worker=bool(self.run.worker))
+        self.progress = Progress(None, 0)
 
     @classmethod
     def begin(
@@ -142,6 +145,14 @@ class BenchSession:
         refuse_unquoted(self.config.args, expansion.found, resolver.is_checkpoint)
         self.run.checkpoints = named(expansion.found)
         self.run.notes += expansion.notes
+
+    def show_progress(self) -> None:
+        """Print what the session does from now on, in the main process."""
+        if self.run.worker or self.options.is_dry:
+            return
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        self.progress = Progress(reporter, len(self.checkpoints))
+        self.config.pluginmanager.register(self.progress, "ckptbench-progress")
 
     def check_checkpoints(self) -> None:
         """Refuse what is no checkpoint before anything is loaded.
@@ -254,13 +265,17 @@ class BenchSession:
             plan,
             run.store,
             reuse=not self.options.no_resume,
-            progress=_Progress(self.config, quiet=bool(run.worker)),
+            progress=self.progress.tick,
             step=partial(step_of, worker_number(run.worker), run.workers),
         )
+        self.progress.begin(len(planned))
+        self.progress.answered = self._answering.answered
         self.signals.catch(self.config)
         if not run.worker:
             run.keep_lease()
-        self.runner = Runner(self.config, self._answering, self.ours, is_worker=bool(run.worker))
+        self.runner = Runner(
+            self.config, self._answering, self.ours, self.progress, is_worker=bool(run.worker)
+        )
 
     def check_baseline(self) -> None:
         """Refuse names of metrics that no benchmark has, before any request is made.
@@ -352,26 +367,3 @@ class BenchSession:
         assert self.result.summary is not None
         runlog.LOG.info("%s", conclude(self.result.summary).text)
         return self.result.summary.exit_status
-
-
-class _Progress:
-    """Prints how many answers a block has while an item waits for it, less and less often."""
-
-    def __init__(self, config: pytest.Config, *, quiet: bool) -> None:
-        reporter = config.pluginmanager.get_plugin("terminalreporter")
-        self._reporter: Any = (
-            None if quiet or reporter is None or reporter.verbosity < 0 else reporter
-        )
-        self._next_s = 5.0
-
-    def __call__(self, block: Block) -> None:
-        """Print a line if the last one is long enough ago."""
-        waited = time.monotonic() - block.started if block.started else 0.0
-        if self._reporter is None or waited < self._next_s:
-            return
-        self._next_s = max(10.0, 2 * waited)
-        self._reporter.ensure_newline()
-        self._reporter.write_line(
-            f"{block.group.title}: {block.answered:,} of {len(block.items):,} answered, "
-            f"{waited:.0f} s"
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 from .._util.errors import CkptbenchError
 from .._util.text import aligned
 from ..api.requests import parts_of
+from ..reports.github import FLIPS_SHOWN as GITHUB_FLIPS
 from ..reports.github import report_to_github
-from ..reports.terminal import terminal_lines
+from ..reports.lost_samples import LostSample
+from ..reports.terminal import conclusion_line, folded, terminal_lines
+from ..reports.terminal_details import Line
+from ..results import log as runlog
 from ..results.outcome import status_of
+from ..results.summary import Summary
 from .run import RunResult
 
 if TYPE_CHECKING:
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from .session import BenchSession
 
 ERRORS_SHOWN = 10
+PIPE_COLUMNS = 80  # what pytest takes for the width of a file
 # Characters of a token in English prose; Korean has about two, so this is a lower bound there.
 CHARACTERS_A_TOKEN = 4
 
@@ -45,25 +51,53 @@ def repeated_errors_hidden(reporter: Any) -> Iterator[None]:
 
 def show(reporter: Any, result: RunResult, folder: Path) -> None:
     """Print a run's result, and report it to GitHub inside a job there."""
+    quiet = reporter.verbosity < 0
     if result.failure:
-        reporter.section("ckptbench", red=True, bold=True)
+        if not quiet:
+            reporter.section("ckptbench", red=True, bold=True)
         reporter.write_line(result.failure, red=True)
         reporter.write_line("Nothing measured is lost: run again with the same --run-id.")
     summary = result.summary
     if summary is None:
         return
-    reporter.section("ckptbench")
-    width, verbose = reporter._tw.fullwidth, reporter.verbosity > 0
-    for text, markup in terminal_lines(summary, width, result.conclusions, verbose=verbose):
-        reporter.write_line(text, **markup)
-    reporter.write_line(f"results: {_shown(folder)}")
-    if result.reports:
-        paths = (path if path.parent == folder else path.parent for path in result.reports)
-        reporter.write_line(f"report: {', '.join(map(_shown, dict.fromkeys(paths)))}")
+    reporter.ensure_newline()
+    if not quiet:
+        reporter.section("ckptbench")
+    from ..reports.read_lost_samples import lost_samples
+
     try:
-        report_to_github(summary, os.environ, reporter.write_line)
+        lost = lost_samples(summary, folder, GITHUB_FLIPS)
+    except CkptbenchError as error:  # without their texts the result is the same
+        lost = []
+        runlog.LOG.error("%s", error)
+    for text, markup in _result_lines(reporter, result, summary, folder, lost):
+        reporter.write_line(text, **markup)
+    try:
+        report_to_github(summary, os.environ, reporter.write_line, folder=_shown(folder), lost=lost)
     except CkptbenchError as error:
         reporter.write_line(str(error), red=True)
+
+
+def _result_lines(
+    reporter: Any,
+    result: RunResult,
+    summary: Summary,
+    folder: Path,
+    lost: Sequence[LostSample],
+) -> Iterable[Line]:
+    """The lines on a run: with `-q` the verdict's only."""
+    columns, verbose = reporter._tw.fullwidth, reporter.verbosity > 0
+    if reporter.verbosity < 0:
+        lines = [conclusion_line(summary)]
+    else:
+        lines = terminal_lines(summary, columns, result.conclusions, verbose=verbose, lost=lost)
+        lines.append(Line(f"results: {_shown(folder)}"))
+        if result.reports:
+            paths = (path if path.parent == folder else path.parent for path in result.reports)
+            lines.append(Line(f"report: {', '.join(map(_shown, dict.fromkeys(paths)))}"))
+    # Whoever searches a file finds a sentence on one line; what can be pasted is never broken.
+    narrow = bool(reporter.isatty) or columns < PIPE_COLUMNS
+    return folded(lines, columns) if narrow and not verbose else lines
 
 
 def _shown(folder: Path) -> str:

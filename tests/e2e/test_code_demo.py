@@ -20,7 +20,7 @@ pytestmark = [
 
 
 def ask(folder: Path, *options: str, only: str = "benchmarks") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", str(ROOT / only), "-q", "--run-id=it"]
+    command = [sys.executable, "-m", "pytest", str(ROOT / only), "--run-id=it"]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 

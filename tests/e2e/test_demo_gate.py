@@ -56,7 +56,7 @@ def rows_of(output: str, metric: str) -> list[str]:
 @pytest.fixture(scope="module")
 def newest(shared_workspace: Any) -> tuple[str, dict[str, Any]]:
     """What the last demo checkpoint's run prints, and its summary."""
-    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={BASELINE} --run-id=newest"
+    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={BASELINE} --run-id=newest -v"
     output = shared_workspace.run(command).expect(0)
     return output, RunFolder(shared_workspace.path / "results/newest").summary
 
@@ -64,7 +64,7 @@ def newest(shared_workspace: Any) -> tuple[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def first(shared_workspace: Any, earliest: str) -> tuple[str, dict[str, Any]]:
     """The same of the earliest demo checkpoint, which fails."""
-    command = f"pytest benchmarks --checkpoint={earliest} --baseline={BASELINE} --run-id=first"
+    command = f"pytest benchmarks --checkpoint={earliest} --baseline={BASELINE} --run-id=first -v"
     output = shared_workspace.run(command).expect(1)
     return output, RunFolder(shared_workspace.path / "results/first").summary
 
@@ -75,6 +75,26 @@ def test_the_demo_is_identical_to_its_baseline(newest: tuple[str, dict[str, Any]
     assert f"identical: 3 metrics compared with {BASELINE}" in output
     for metric in METRICS:
         assert rows_of(output, metric)[0].endswith("identical")
+
+
+def test_the_whole_output_but_pytests_own_is_at_most_fifteen_lines(
+    newest: tuple[str, dict[str, Any]], shared_workspace: Any
+) -> None:
+    """As `make bench` runs it; the answers are those of the run before."""
+    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={BASELINE}"
+    output = shared_workspace.run(command).expect(0)
+    _, _, after = output.partition("collected 936 items\n")
+    dots = re.compile(r"[.ms]*( +\[ *\d+%\])?|benchmarks/test_\w+\.py .*")
+    lines = [line for line in after.splitlines() if not dots.fullmatch(line)]
+    assert len(lines) <= 15
+    for metric in METRICS:
+        (row,) = rows_of(output, metric)
+        assert row.endswith("identical")
+    assert "real/single-mask" not in output
+    quiet = shared_workspace.run(f"{command} -q").expect(0)
+    of_ours = [line for line in quiet.splitlines() if line and not dots.fullmatch(line)]
+    assert of_ours[0].startswith("identical: 3 metrics compared")
+    assert len(of_ours) == 2, "the verdict, then pytest's counts"
 
 
 def test_the_earliest_checkpoint_has_regressed(first: tuple[str, dict[str, Any]]) -> None:
@@ -130,7 +150,7 @@ def test_three_bare_numbers_are_a_point_comparison(
 ) -> None:
     numbers = tmp_path / "numbers.json"
     numbers.write_text(json.dumps(gated_values(newest[1])))
-    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={numbers}"
+    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={numbers} -v"
     output = shared_workspace.run(command).expect(0)
     for metric in METRICS:
         compared = rf"^  {metric} .*  inconclusive\n    baseline \S+%, diff \+0\.00 pp$"

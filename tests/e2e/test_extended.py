@@ -42,7 +42,7 @@ def alone(shared_workspace: Any, boolq: Path, models: Path) -> tuple[str, Path]:
 
 def command_on(boolq: Path, models: Path) -> str:
     checkpoint = f"{models}/{CHECKPOINT}"
-    options = f"'--checkpoint={checkpoint}' --real-data={boolq} --limit=32 --no-resume"
+    options = f"'--checkpoint={checkpoint}' --real-data={boolq} --limit=32 --no-resume -v"
     return f"pytest benchmarks -k real {options}"
 
 

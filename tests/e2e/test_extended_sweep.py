@@ -35,7 +35,7 @@ def swept(shared_workspace: Any, corpora: Path, models: Path) -> tuple[str, Path
     limit = f"--limit={LIMIT}" if LIMIT else ""
     output = shared_workspace.run(
         f"pytest benchmarks -k real_k --checkpoint '{models}/ko-small/checkpoint-*' "
-        f"--real-data={boolq} --protocol real=whole-word {limit} --run-id=sweep -q"
+        f"--real-data={boolq} --protocol real=whole-word {limit} --run-id=sweep"
     ).expect(0)
     return output, shared_workspace.path / "results/sweep"
 

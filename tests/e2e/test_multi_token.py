@@ -28,7 +28,7 @@ def save(folder: Path, weights: dict[str, Any]) -> None:
 
 
 def run(folder: Path, run_id: str, *options: str) -> tuple[RunFolder, str]:
-    command = [sys.executable, "-m", "pytest", str(ROOT / "benchmarks"), "-q", f"--run-id={run_id}"]
+    command = [sys.executable, "-m", "pytest", str(ROOT / "benchmarks"), "-v", f"--run-id={run_id}"]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", "--checkpoint=run/best.pt"]
     command += ["--device=cpu", "--dtype=fp32", "--max-tokens=12", "--limit=5", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -109,6 +109,8 @@ def test_the_terminal_shows_one_table_and_what_it_means(first: tuple[str, Path])
     rows = re.findall(r"^ +(checkpoint-\d+) +[\d.]+ .*%", output, re.MULTILINE)
     assert rows == [f"checkpoint-{step}" for step in STEPS]
     assert "coverage:" not in output
+    summary = output.partition("= ckptbench =")[2].splitlines()
+    assert len(summary) <= 22, "with three lines of what happens, 25"
     assert re.search(r"^demo-mlm: .*checkpoint-6000", output, re.MULTILINE)
 
 

@@ -6,6 +6,7 @@ What is compared with what is in test_what_is_compared.py.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_updating_the_baseline_writes_it_and_the_next_run_is_identical(compared:
 
 def test_a_regression_exits_1_and_lists_the_lost_samples(compared: Any) -> None:
     with compared.spoiled(*TEXTS[:20]):
-        result = compared.run("--baseline=base.json")
+        result = compared.run("--baseline=base.json", "-v")
     assert result.ret == 1
     assert compared.verdicts["word@1"] == "regressed"
     assert compared.scores["word@1"] == 0.5
@@ -86,10 +87,29 @@ def test_a_regression_exits_1_and_lists_the_lost_samples(compared: Any) -> None:
     )
 
 
+def test_the_first_lost_samples_are_shown_with_both_answers(
+    compared: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    step = tmp_path / "step.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    for baseline in ("base.json", "results/old"):
+        with compared.spoiled(*TEXTS[:20]):
+            result = compared.run(f"--baseline={baseline}")
+        place = result.outlines.index("samples that the baseline got right, 3 of 20:")
+        questions = result.outlines[place + 1 : place + 7 : 2]
+        answers = result.outlines[place + 2 : place + 7 : 2]
+        assert set(questions) < {f"  s-{i:02}: {text}" for i, text in enumerate(TEXTS[:20])}
+        said = "1. x 90.48% 2. y 13.53%"
+        assert answers == [f"    said {said}; baseline said {said}"] * 3
+        assert result.outlines[place + 7].startswith("regressed: ")
+        assert step.read_text(encoding="utf-8").count(f"| {said} | {said} |") == 10
+        step.unlink()
+
+
 def test_a_listed_flip_can_be_pasted(compared: Any) -> None:
     with compared.spoiled(*TEXTS[:20]):
-        result = compared.run("--baseline=base.json")
-        line = next(line for line in result.outlines if "s-07" in line or "s-00" in line)
+        result = compared.run("--baseline=base.json", "-v")
+        line = next(line for line in result.outlines if line.startswith("    lost  "))
         nodeid = line.partition("'")[2].partition("'")[0]
         again = compared.run("-v", nodeid)
     assert list(compared.ran(again).values()) == ["MISSED"]

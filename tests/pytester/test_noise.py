@@ -45,7 +45,9 @@ def own(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def test_a_run_of_several_trials_says_where_its_error_comes_from(own: pytest.Pytester) -> None:
-    result = own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "--report=md,html")
+    result = own.runpytest_inprocess(
+        "--num-samples=4", "--temperature=0.8", "--report=md,html", "-v"
+    )
     # p (1 - p) / 3 of each problem, over 5 squared: (0 + 3/16 + 4/16 + 3/16 + 0) / 3 / 25.
     draw = (10 / 16) / 3 / 25
     benchmark = RunFolder.latest(own.path).benchmark

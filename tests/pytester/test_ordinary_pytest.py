@@ -192,14 +192,16 @@ def test_without_the_plugin_hand_written_tests_run(standard: Any) -> None:
     result.stdout.fnmatch_lines(["*1 passed*"])
 
 
-def test_quiet_runs_print_one_line_of_dots(standard: Any) -> None:
-    result = standard.run("-q")
-    result.stdout.fnmatch_lines([".mm.. *"])
+def test_quiet_runs_print_the_verdict_alone(standard: Any) -> None:
+    dot, verdict, counts = standard.run("-q").outlines
+    assert dot.split() == [".", "[100%]"], "of the test that is no sample"
+    assert verdict.startswith("no baseline: ")
+    assert counts.startswith("3 passed, 2 missed in ")
 
 
 def test_capturing_can_be_off(standard: Any) -> None:
     result = standard.run("-s")
-    result.stdout.fnmatch_lines(["*test_bench.py .mm.*"])
+    result.stdout.fnmatch_lines(["test_hand.py .", "engine: word/plain; *"])
 
 
 def test_junitxml_counts_every_sample_once(project: Any) -> None:

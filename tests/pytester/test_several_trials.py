@@ -61,7 +61,7 @@ def test_each_trial_is_an_item_and_pass_at_k_is_the_mean_over_problems(
 def test_a_k_of_more_than_the_trials_is_no_metric_of_the_run_and_it_is_said(
     own: pytest.Pytester,
 ) -> None:
-    result = own.runpytest_inprocess("--num-samples=4", "--temperature=0.8", "-q")
+    result = own.runpytest_inprocess("--num-samples=4", "--temperature=0.8")
     assert set(RunFolder.latest(own.path).scores) == {"pass@1", "pass@2"}
     result.stdout.fnmatch_lines(
         ["note: own/plain: pass@5 need more than 4 trials a sample (--num-samples)"]
@@ -110,7 +110,7 @@ def test_a_file_tells_what_each_problem_came_to(own: pytest.Pytester) -> None:
 
 
 def test_uneven_trials_are_averaged_over_problems_never_pooled(own: pytest.Pytester) -> None:
-    command = ["--num-samples=4", "--temperature=0.8", "-q"]
+    command = ["--num-samples=4", "--temperature=0.8"]
     result = own.runpytest_inprocess(*command, "-k", "not (Own/1 and (t02 or t03))")
     result.stdout.fnmatch_lines(["note: own/plain: 2 to 4 trials a sample"])
     found = RunFolder.latest(own.path).scores
@@ -123,7 +123,7 @@ def test_uneven_trials_are_averaged_over_problems_never_pooled(own: pytest.Pytes
 def test_a_k_that_some_problems_have_too_few_trials_for_does_not_exist(
     own: pytest.Pytester,
 ) -> None:
-    command = ["--num-samples=6", "--temperature=0.8", "-q"]
+    command = ["--num-samples=6", "--temperature=0.8"]
     result = own.runpytest_inprocess(*command, "-k", "not (Own/1 and (t04 or t05))")
     found = RunFolder.latest(own.path).scores
     assert found["pass@5"]["value"] is None
@@ -136,7 +136,7 @@ def test_the_metrics_of_a_run_are_those_that_its_trials_allow(
     own: pytest.Pytester, trials: int, exist: list[int]
 ) -> None:
     result = own.runpytest_inprocess(
-        f"--num-samples={trials}", "--temperature=0.8", "-q", "--k=own=1,5,10,20"
+        f"--num-samples={trials}", "--temperature=0.8", "--k=own=1,5,10,20"
     )
     found = RunFolder.latest(own.path).scores
     assert list(found) == [f"pass@{k}" for k in exist]

@@ -153,7 +153,7 @@ def test_one_that_cannot_be_loaded_costs_its_own_samples_and_no_memory(trained: 
         n: c["benchmarks"][0]["coverage"]["errors"] for n, c in trained.latest.checkpoints.items()
     }
     assert errors == {"checkpoint-9": 0, "checkpoint-80": 40, "checkpoint-700": 0}
-    result.stdout.fnmatch_lines(["checkpoint-80 (*", "*coverage: 0 of 40 scored, 40 errors"])
+    result.stdout.fnmatch_lines(["checkpoint-80: word/plain: 0 of 40 scored, 40 errors"])
 
 
 def test_the_summary_places_each_in_its_training(trained: Any) -> None:
@@ -236,8 +236,9 @@ def test_one_table_instead_of_a_block_for_each(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py")
     result.stdout.fnmatch_lines(
         [
-            "3 checkpoints: * s, 120 answers computed, 0 reused; -v shows each",
-            "x: 3 checkpoints",
+            "loading checkpoint-9 (1 of 3)*",
+            "loading checkpoint-700 (3 of 3)*",
+            "3 checkpoints: * s, 120 answers computed, 0 reused; [*] best; -v shows each",
             "*checkpoint-9 *10.00%*",
             "*checkpoint-700 *90.00%*",
             "no baseline*exit 0",
@@ -251,7 +252,7 @@ def test_every_block_on_request(trained: Any) -> None:
     result.stdout.fnmatch_lines([f"checkpoint-{step} (*40 answers computed*" for step in SKILLS])
 
 
-def test_each_is_compared_with_the_baseline_and_details_are_of_those_that_regressed(
+def test_each_is_compared_with_the_baseline_and_has_its_verdict_in_the_table(
     trained: Any,
 ) -> None:
     trained.run(
@@ -266,8 +267,10 @@ def test_each_is_compared_with_the_baseline_and_details_are_of_those_that_regres
     assert words["checkpoint-9"] == {"regressed"}
     assert words["checkpoint-80"] == {"identical"}
     assert "regressed" not in words["checkpoint-700"]
-    result.stdout.fnmatch_lines(["checkpoint-9 (*", "regressed: checkpoint-9 word@1 fell*exit 1*"])
-    result.stdout.no_fnmatch_line("checkpoint-700 (*")
+    result.stdout.fnmatch_lines(
+        ["  checkpoint-9 *  regressed", "regressed: checkpoint-9 word@1 fell*exit 1*"]
+    )
+    result.stdout.no_fnmatch_line("  checkpoint-700 *regressed*")
 
 
 def test_what_many_were_not_told_apart_by_is_noted_once(trained: Any) -> None:

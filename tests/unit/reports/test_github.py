@@ -16,10 +16,22 @@ from ckptbench.results.summary import Flip, Summary
 
 def test_job_summary_of_a_regression(regressed: Summary) -> None:
     assert (
-        job_summary(regressed)
+        job_summary(regressed, "results/x")
         == r"""## ckptbench
 
+| checkpoint | metric | score | n | 95% interval | baseline | diff | verdict |
+|---|---|--:|--:|--:|--:|--:|---|
+| checkpoint-655 | real@1 | 63.55% | 200 | [56.55, 69.55] | 67.75% | -4.20 pp | **regressed** |
+| checkpoint-655 | real@5 | 82.44% | 200 | [75.44, 88.44] | 82.44% | +0.00 pp | unchanged |
+
+- real/whole-word: 200 of 201 scored, 1 skipped (1 first\_mention\_out\_of\_window)
+- note: real@500 was left out: no answer has so many candidates
+
 **regressed: real@1 fell by 4.20 pp (p worse, Holm = 0.0003): exit 1**
+
+results: results/x
+
+<details><summary>details</summary>
 
 ### checkpoint-655
 
@@ -51,6 +63,8 @@ pytest 'benchmarks/test_real_k.py::test_real_k[passages-090-1]' --checkpoint=run
 
 - real@500 was left out: no answer has so many candidates
 
+</details>
+
 """
     )
 
@@ -60,7 +74,16 @@ def test_job_summary_without_a_baseline_has_no_empty_columns(no_baseline: Summar
         job_summary(no_baseline)
         == r"""## ckptbench
 
+| checkpoint | metric | score | n | 95% interval |
+|---|---|--:|--:|--:|
+| checkpoint-655 | real@1 | 67.78% | 200 | [60.78, 73.78] |
+| checkpoint-655 | real@5 | 82.44% | 200 | [75.44, 88.44] |
+
+- score does not exist: lambada@1 was not measured
+
 **no baseline: give --baseline=FILE to compare, --update-baseline to write one: exit 0**
+
+<details><summary>details</summary>
 
 ### checkpoint-655
 
@@ -74,6 +97,8 @@ runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 answers computed, 0
 
 - real/whole-word: 200 of 200 scored
 - score does not exist: lambada@1 was not measured
+
+</details>
 
 """
     )
