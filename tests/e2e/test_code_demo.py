@@ -47,6 +47,7 @@ def test_two_kinds_of_checkpoint_are_asked_what_each_can_answer(tmp_path: Path) 
     assert asked == {"demo-code": {"problems"}, "demo-mlm": {"real", "lambada"}}
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_nobody_can_be_asked_is_refused(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "-k", "real")
     assert done.returncode != 0
@@ -81,6 +82,7 @@ def test_a_causal_checkpoint_is_asked_for_the_last_word_of_whole_passages(tmp_pa
     assert "lambada_perplexity ↓" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_masked_checkpoint_is_not_asked_for_last_words(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"text": "and this is the last word"}\n')
     options = ["--checkpoint=demo-mlm", "--lambada-data=rows.jsonl"]
@@ -89,6 +91,7 @@ def test_a_masked_checkpoint_is_not_asked_for_last_words(tmp_path: Path) -> None
     assert "it is a masked language model and answers no LogLikelihood" in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_an_option_that_changes_nothing_for_a_model_is_noted(tmp_path: Path) -> None:
     done = ask(
         tmp_path, "--checkpoint=demo-mlm", "--limit=2", "--exact", only="benchmarks/test_lambada.py"

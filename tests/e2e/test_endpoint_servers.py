@@ -67,6 +67,7 @@ def test_scores_are_those_of_the_local_engine_through_all_trouble_that_passes(
     assert "an address proves no identity" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_halfway_leaves_the_run_incomplete(
     tmp_path: Path, serve: Any, here: Any
 ) -> None:

@@ -154,6 +154,7 @@ def together(run: Path, parts: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
+@pytest.mark.slow
 def test_lm_evals_own_tables_show_the_files_as_its_own(ours: Any, theirs: Any) -> None:
     from lm_eval.utils import make_table
 

@@ -36,6 +36,7 @@ def run(folder: Path, run_id: str, *options: str) -> tuple[RunFolder, str]:
     return RunFolder(folder / "results" / run_id), done.stdout
 
 
+@pytest.mark.slow
 def test_heads_are_measured_beside_pass_at_k(tmp_path: Path) -> None:
     save(tmp_path, circle())
     first, shown = run(tmp_path, "first")

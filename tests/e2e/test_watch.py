@@ -388,6 +388,7 @@ def test_a_signal_ends_it_with_what_was_evaluated(
     assert project.curve() == {"checkpoint-100": 0.5}
 
 
+@pytest.mark.slow
 def test_a_signal_ends_a_running_evaluation_which_the_next_watch_takes_up(
     project: Project,
 ) -> None:

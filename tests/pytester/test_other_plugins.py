@@ -178,3 +178,27 @@ def test_a_wrapper_of_reports_finds_one_whichever_plugin_is_loaded_first(
     result = project.pytester.runpytest_subprocess(*options, timeout=60)
     assert result.ret == 0
     assert project.coverage["scored"] == 2
+
+
+def test_hypothesis_is_not_called_for_what_it_has_no_part_in(project: Any) -> None:
+    pytest.importorskip("_hypothesis_pytestplugin")
+    project.write(TEXTS)
+    project.file(
+        "conftest.py",
+        (project.path / "conftest.py").read_text(encoding="utf-8")
+        + """
+
+def pytest_runtestloop(session):
+    from ckptbench.session.runner import outside_hooks
+
+    manager = session.config.pluginmanager
+    assert manager.has_plugin("hypothesispytest")
+    ours = manager.get_plugin("ckptbench")
+    found = outside_hooks(session.config, ours, session.config.rootpath)
+    assert not (found.idle_phases or found.phases or found.makereport)
+""",
+    )
+    off = ("randomly", "xdist", "anyio", "html", "metadata", "rerunfailures")
+    options = [word for name in off for word in ("-p", f"no:{name}")]
+    result = project.run(*options)
+    result.assert_outcomes(passed=2, skipped=1, errors=1)

@@ -27,6 +27,7 @@ from ckptbench.config.options import Options
 from ckptbench.fixtures.lm_eval import tasks as loading
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of, lm_eval_benchmarks, reducer_of
 from ckptbench.fixtures.lm_eval.documents import Documents
+from ckptbench.fixtures.lm_eval.internals import task_manager
 from ckptbench.fixtures.lm_eval.tasks import Wanted
 
 ROOT = Path(__file__).parents[3]
@@ -95,7 +96,59 @@ def test_without_lm_eval_its_tasks_say_how_to_get_it(
     loading._manager.cache_clear()
 
 
+@needs_lm_eval
+def test_a_template_is_compiled_once_for_all_documents(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lm_eval.utils import apply_template, env
+
+    loading._manager((folder,), own=True)
+    compiled: list[str] = []
+    compile_source: Any = env.compile
+    monkeypatch.setattr(
+        env, "compile", lambda source, *more: compiled.append(source) or compile_source(source)
+    )
+    rows = [apply_template("{{ word }}, once compiled", {"word": word}) for word in "ab"]
+    assert rows == ["a, once compiled", "b, once compiled"]
+    assert compiled == ["{{ word }}, once compiled"]
+
+
+@needs_lm_eval
+def test_a_file_that_tasks_include_is_read_once_for_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lm_eval.tasks import TaskManager
+    from lm_eval.tasks import _yaml_loader as loader
+
+    (tmp_path / "_base").write_text("output_type: multiple_choice\ntag: [mine]\n")
+    for name in "abc":
+        (tmp_path / f"{name}.yaml").write_text(f"include: _base\ntask: own_{name}\n")
+    theirs = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    read: list[str] = []
+    load: Any = loader.yaml.load
+    monkeypatch.setattr(
+        loader.yaml,
+        "load",
+        lambda file, **how: read.append(Path(file.name).name) or load(file, **how),
+    )
+    ours = task_manager([str(tmp_path)], own=True)
+    assert ours.task_index == theirs.task_index
+    assert sorted(read) == ["_base", "a.yaml", "b.yaml", "c.yaml"]
+
+
 # Names
+
+
+@needs_lm_eval
+def test_only_names_of_own_tasks_do_without_lm_evals(folder: Path) -> None:
+    def known(*names: str) -> set[str]:
+        return set(loading._manager_of(wanted(folder, *names)).all_tasks)
+
+    assert "arc_easy" not in known("tiny_signs", "tiny_f1") >= {"tiny_signs", "tiny_choices"}
+    # A group may have lm-eval's tasks, and a pattern may mean them.
+    assert "arc_easy" in known("tiny_choices")
+    assert "arc_easy" in known("tiny_*")
+    assert "arc_easy" in known("tiny_signs", "arc_easy")
 
 
 @needs_lm_eval
