@@ -71,7 +71,7 @@ class Controller:
         self._checked = True
         self._bench.signals.catch(self._bench.config)
         self._bench.run.keep_lease()
-        self._bench.progress.begin(sum(1 for _ in self._bench.run.store.group_of_positions()))
+        self._bench.progress.begin(len(self._bench.run.store.block_of_positions()))
         try:
             self._bench.check_baseline()
             if any(group.own_checkpoint for group in self._bench.run.store.groups()):
