@@ -67,7 +67,9 @@ def table(results: Iterable[Result], ways: Sequence[Way]) -> str:
     results = list(results)
     for name in [*(way.name for way in ways), "all"]:
         own = [result for result in results if name in (result.way, "all")]
-        most = max((result.asked_twice for result in own), default=0)
+        if not own:
+            continue
+        most = max(result.asked_twice for result in own)
         counts = (
             len(own),
             f"{sum(result.asked_twice for result in own)} (most {most})",
