@@ -314,7 +314,8 @@ def test_a_single_checkpoint_has_a_report_too(standard: Any) -> None:
 
 
 def test_a_report_that_cannot_be_written_fails_the_session_and_loses_nothing(trained: Any) -> None:
-    (trained.path / "results/r/report.md").mkdir(parents=True)
+    trained.run(PATTERN, "test_bench.py", "--run-id=r")
+    (trained.path / "results/r/report.md").mkdir()
     result = trained.run(PATTERN, "test_bench.py", "--report=md", "--run-id=r")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
