@@ -17,6 +17,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 # A file's tests share what they make: they stay with one worker.
+# Tests start hundreds of processes: without its bytecode each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF:
                 item.add_marker(MARKER_OF[fixture])
-        own = item.path.relative_to(TESTS).parts[0] in ("unit", "pytester")
+        own = any(TESTS / folder in item.path.parents for folder in ("unit", "pytester"))
         if own and not any(map(item.get_closest_marker, ("slow", "sandbox"))):
             item.add_marker("counted")
 

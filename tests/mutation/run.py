@@ -92,7 +92,7 @@ ROOMS = {
             "fixtures/sandbox/zygote.py": ("_confine", "_rlimits"),
             "fixtures/sandbox/referee.py": ("_confine",),
             "fixtures/sandbox/supervisor.py": (
-                *("Ending", "Clock", "Limits", "Watch"),
+                *("Ending", "Stopwatch", "Clock", "Limits", "Watch"),
                 *("waited_s", "threads_of", "overfull", "_nameless_bytes"),
             ),
         },
