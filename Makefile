@@ -16,9 +16,10 @@ BIN := $(VENV)/bin
 # Touched when everything is installed: an environment that was left half made is made again.
 READY := $(VENV)/.ready
 
-# A file's tests share what they make: they stay with one worker.
 # Tests start hundreds of processes: without its bytecode each would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
+
+# A file's tests share what they make: they stay with one worker.
 PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
