@@ -226,7 +226,7 @@ class Options:
 
     baseline: Path | None = option(Path, None, "FILE", heading="comparison with a baseline",
         help="baseline to compare with: a baseline file, bare numbers, lm-eval results, or a run's "
-        "folder")
+        "folder; `last` or `best` of the results folder")
     update_baseline: bool = switch(
         help="write the scores of this run to the --baseline file, if the run is complete")
     gate: str = option(parse.one_of(*parse.GATES), "regress", "|".join(parse.GATES),

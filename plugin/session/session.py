@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,8 @@ class BenchSession:
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
+        if not workerinput and options.baseline is not None:
+            options = _with_named_baseline(options, config.invocation_params.dir)
         checkpoints = checkpoint_params(options.checkpoint)
         if workerinput:  # those that the main process found
             found = workerinput["ckptbench_checkpoints"]
@@ -367,3 +369,14 @@ class BenchSession:
         assert self.result.summary is not None
         runlog.LOG.info("%s", conclude(self.result.summary).text)
         return self.result.summary.exit_status
+
+
+def _with_named_baseline(options: Options, directory: Path) -> Options:
+    """With the folder of the run that `last` or `best` is, unless a file has that name."""
+    from ..readers.earlier_baseline import NAMES, named_baseline
+
+    name = str(options.baseline)
+    if name not in NAMES or options.update_baseline or (directory / name).exists():
+        return options
+    found = named_baseline(name, directory / options.results_dir, options.run_id)
+    return replace(options, baseline=Path(options.results_dir, found.name))

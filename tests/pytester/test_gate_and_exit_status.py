@@ -6,6 +6,7 @@ What is compared with what is in test_what_is_compared.py.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,29 @@ def test_an_earlier_runs_folder_is_a_baseline(compared: Any) -> None:
     result = compared.run("--baseline=results/old")
     assert result.ret == 0
     assert compared.verdicts == {"word@1": "identical", "word@5": "identical"}
+
+
+def test_the_last_and_the_best_run_are_baselines_by_name(project: Any) -> None:
+    project.write(TEXTS)
+    assert project.run("--baseline=last").ret == 4
+    for run_id, spoiled in (("a", TEXTS[:9]), ("b", TEXTS[:2]), ("c", TEXTS[:20])):
+        with project.spoiled(*spoiled):
+            assert project.run(f"--run-id={run_id}").ret == 0
+    project.run("--run-id=d", "--limit=5")
+    project.run("--run-id=cut", "--maxfail=1", "test_hand.py")
+    last = project.run("--run-id=e", "--baseline=last")
+    assert project.latest.checkpoint["baseline"] == "results/d"
+    assert last.ret == 0
+    shutil.rmtree(project.path / "results/d")
+    shutil.rmtree(project.path / "results/e")
+    with project.spoiled(*TEXTS[:20]):
+        assert project.run("--run-id=e", "--baseline=best").ret == 1
+    assert project.latest.checkpoint["baseline"] == "results/b"
+    (baseline,) = (project.path / "results/c").glob("*_baseline.json")
+    shutil.copy(baseline, project.path / "best")
+    with project.spoiled(*TEXTS[:20]):
+        assert project.run("--run-id=e", "--baseline=best").ret == 0
+    assert project.latest.checkpoint["baseline"] == "best"
 
 
 def test_an_incomplete_run_does_not_become_the_baseline(compared: Any) -> None:

@@ -1,0 +1,65 @@
+"""A run of the results folder as the baseline: the last one, or the best."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .._util.errors import CkptbenchError
+from ..results.summary import CheckpointResult
+from .run import SUMMARY, read_summary
+
+NAMES = ("last", "best")
+
+
+def named_baseline(name: str, results: Path, own: str) -> Path:
+    """The folder of a complete run of one checkpoint.
+
+    `last` is the run that began last. `best` has the highest composite, or, where the last run has
+    none, the best value of its first gated metric, among the runs that measured the same samples.
+
+    Args:
+        name: one of `NAMES`.
+        results: the folder of runs.
+        own: the run that is compared, which is not its own baseline.
+
+    Raises:
+        CkptbenchError: there is no such run.
+    """
+    found = []
+    for file in results.glob(f"*/{SUMMARY}"):
+        if file.parent.name == own:
+            continue
+        try:
+            summary = read_summary(file.parent)
+        except CkptbenchError:  # of another version, or not whole: no run to compare with
+            continue
+        if summary.complete and len(summary.checkpoints) == 1:
+            found.append((summary.started, file.parent, summary.checkpoints[0]))
+    if not found:
+        raise CkptbenchError(
+            f"--baseline={name}: no complete run of one checkpoint is there to compare with",
+            where=str(results),
+            remedy="run once without --baseline, or give a file",
+        )
+    found.sort(key=lambda each: each[:2])
+    _, last, measured = found[-1]
+    if name == "last":
+        return last
+    asked = _asked(measured)
+    alike = [(_merit(each), folder) for _, folder, each in found if _asked(each) == asked]
+    return max(alike, key=lambda each: each[0])[1]
+
+
+def _asked(checkpoint: CheckpointResult) -> dict[str, str]:
+    """The samples of each gated protocol."""
+    return {b.protocol: b.dataset.hash for b in checkpoint.benchmarks if b.primary}
+
+
+def _merit(checkpoint: CheckpointResult) -> float:
+    composite = checkpoint.composite
+    scores = [composite.score] if composite is not None else []
+    scores += [score for b in checkpoint.benchmarks if b.primary for score in b.scores]
+    for score in scores:
+        if score.value is not None and score.higher_is_better is not None:
+            return score.value if score.higher_is_better else -score.value
+    return float("-inf")
