@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -15,6 +16,10 @@ import pytest
 pytest_plugins = ("pytester",)
 
 TESTS = Path(__file__).parent
+
+# A shell's job in the background ignores Ctrl-C, and so would all that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Markers that follow from what a test asks for.
 MARKER_OF = {
