@@ -75,7 +75,7 @@ def test_real_k_from_ones_own_texts(workspace: Any) -> None:
     output = workspace.run(
         "pytest benchmarks -k real --checkpoint=demo-mlm --real-data=my_real.jsonl"
     ).expect(0)
-    assert "test_real_k.py" in output
+    assert ": real/whole-word; " in output
     assert re.search(r"^  real@5 +\S+% +2 ", output, re.MULTILINE)
 
 
