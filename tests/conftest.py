@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,12 @@ MARKER_OF = {
     "server": "server",
     "transformers_serve": "server",
 }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: tests wait for processes and servers as well."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -53,6 +53,7 @@ def test_a_benchmark_that_nobody_can_be_asked_is_refused(tmp_path: Path) -> None
     assert done.returncode != 0
 
 
+@pytest.mark.slow
 def test_a_wrong_option_is_told_and_not_the_benchmarks_that_do_not_apply(tmp_path: Path) -> None:
     done = ask(tmp_path, "--checkpoint=demo-code", "--num-samples=3")
     told = done.stdout + done.stderr

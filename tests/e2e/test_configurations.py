@@ -130,6 +130,7 @@ def test_only_two_benchmarks(clone: Any) -> None:
     assert planned(clone, "two") == {"real": 5, "lambada": 5}
 
 
+@pytest.mark.slow
 def test_the_first_command_of_the_page_collects(clone: Any) -> None:
     command = command_of(PAGES[0], "eval_config.json --checkpoint")
     assert "::test_real_k[" in clone.run(f"{command} --collect-only -q").expect(0)

@@ -95,6 +95,7 @@ def test_half_an_answer_is_never_a_lower_score(tmp_path: Path, serve: Any) -> No
     assert statuses.count("error") == 4
 
 
+@pytest.mark.slow
 def test_a_key_is_in_nothing_that_a_run_leaves_or_says(tmp_path: Path, serve: Any) -> None:
     server = serve(fault=lambda number: "400" if number == 2 else "")
     options = ("--run-id=it", "--showlocals", "--header", f"X-Team: {HEADER}", "--junitxml=j.xml")

@@ -133,6 +133,7 @@ def test_bits_per_byte_are_of_the_likelihoods_that_lm_eval_logs(ours: Any, their
     assert all("gold" not in key for values in NUMBERS.stated(run).values() for key in values)
 
 
+@pytest.mark.slow
 def test_the_demo_gets_some_right_and_some_wrong(ours: Any) -> None:
     """Otherwise the comparisons above would say little."""
     shares = {
@@ -209,6 +210,7 @@ def test_a_metric_of_some_documents_is_shown_and_stops_no_run(
     assert "incomplete" not in output + compared
 
 
+@pytest.mark.slow
 def test_the_result_says_which_task_it_was(ours: Any, theirs: Any) -> None:
     expected = theirs(1)
     run = ours("as-it-likes")

@@ -215,6 +215,7 @@ def test_what_is_there_is_evaluated_in_the_order_of_training(project: Project) -
     assert len(project.loaded()) == 3
 
 
+@pytest.mark.slow
 def test_the_newest_can_come_first(project: Project) -> None:
     for step in (100, 200):
         save(project.runs, step, step)
@@ -249,6 +250,7 @@ def test_a_slow_trainer_that_keeps_the_last_two(
     assert "checkpoint-100: deleted; its results stay in the run" in project.said
 
 
+@pytest.mark.slow
 def test_one_that_comes_and_goes_during_an_evaluation_is_named(
     project: Project,
     alongside: Callable[..., threading.Thread],
@@ -321,6 +323,7 @@ def test_one_half_written_is_left_out_and_told(project: Project) -> None:
     assert project.said[-1] == f"checkpoint-200: not evaluated, {lack}"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_evaluated_fails_the_watch_but_does_not_end_it(
     project: Project,
 ) -> None:
@@ -367,6 +370,7 @@ def test_early_stopping_is_exit_status_3(project: Project) -> None:
     assert len(project.loaded()) == 3
 
 
+@pytest.mark.slow
 def test_a_gain_is_no_reason_to_stop(project: Project) -> None:
     for step, skill in ((100, 60), (200, 120)):
         save(project.runs, step, skill)
