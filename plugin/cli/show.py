@@ -38,7 +38,9 @@ def register(commands: Commands) -> None:
         examples=_EXAMPLES,
     )
     command.add_argument(
-        "run_name", metavar="RUN", help="a run's folder, its name, or `last` for the newest"
+        "run_name",
+        metavar="RUN",
+        help="a run's folder, its name, or `last` for the one that began last",
     )
     command.add_argument("sample", nargs="?", metavar="SAMPLE", help="a sample's id, or a node id")
     command.add_argument("--checkpoint", metavar="NAME", help="answers of this checkpoint only")
@@ -72,12 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _folder(name: str, results: Path) -> Path:
+    from ..readers.run import finished_runs
+
     if Path(name).is_dir():
         return Path(name)
-    folders = folders_of_runs(results)
-    if name == "last":
-        return max(folders, key=lambda folder: folder.stat().st_mtime)
-    known = {folder.name: folder for folder in folders}
+    known = {folder.name: folder for folder in folders_of_runs(results)}
+    if name == "last" and name not in known and (finished := finished_runs(results)):
+        return finished[-1][0]
     if name not in known:
         raise CkptbenchError(
             f"there is no such run{nearest(name, known)}",

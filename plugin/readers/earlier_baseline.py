@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from ..results.summary import CheckpointResult
-from .run import SUMMARY, read_summary
+from .run import finished_runs
 
 NAMES = ("last", "best")
 
@@ -25,28 +25,22 @@ def named_baseline(name: str, results: Path, own: str) -> Path:
     Raises:
         CkptbenchError: there is no such run.
     """
-    found = []
-    for file in results.glob(f"*/{SUMMARY}"):
-        if file.parent.name == own:
-            continue
-        try:
-            summary = read_summary(file.parent)
-        except CkptbenchError:  # of another version, or not whole: no run to compare with
-            continue
-        if summary.complete and len(summary.checkpoints) == 1:
-            found.append((summary.started, file.parent, summary.checkpoints[0]))
+    found = [
+        (folder, summary.checkpoints[0])
+        for folder, summary in finished_runs(results)
+        if folder.name != own and summary.complete and len(summary.checkpoints) == 1
+    ]
     if not found:
         raise CkptbenchError(
             f"--baseline={name}: no complete run of one checkpoint is there to compare with",
             where=str(results),
             remedy="run once without --baseline, or give a file",
         )
-    found.sort(key=lambda each: each[:2])
-    _, last, measured = found[-1]
+    last, measured = found[-1]
     if name == "last":
         return last
     asked = _asked(measured)
-    alike = [(_merit(each), folder) for _, folder, each in found if _asked(each) == asked]
+    alike = [(_merit(each), folder) for folder, each in found if _asked(each) == asked]
     return max(alike, key=lambda each: each[0])[1]
 
 

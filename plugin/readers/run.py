@@ -6,7 +6,9 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,18 @@ def read_summary(folder: Path) -> Summary:
         raise CkptbenchError(
             f"is no summary: {first['msg'].lower()}", where=f"{path}: {location}", remedy=_REMEDY
         ) from None
+
+
+def finished_runs(results: Path) -> list[tuple[Path, Summary]]:
+    """The runs of a results folder that have a summary, by the time when they began.
+
+    One that is not whole, or of another version, is left out.
+    """
+    found = []
+    for file in results.glob(f"*/{SUMMARY}"):
+        with suppress(CkptbenchError):
+            found.append((file.parent, read_summary(file.parent)))
+    return sorted(found, key=lambda run: datetime.fromisoformat(run[1].started))
 
 
 def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[SampleRow]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,8 +25,6 @@ def results(tmp_path: Path, make_run: Callable[..., Path]) -> Path:
     make_run(folder / "sweep", sweep, started="2026-01-08T10:00:00+00:00")
     make_run(folder / "killed", {"step-9": answered}, ended=False)
     (folder / "notes").mkdir()
-    for number, name in enumerate(("killed", "tuesday", "monday", "partly", "sweep")):
-        os.utime(folder / name, (number, number))
     return folder
 
 

@@ -295,6 +295,26 @@ def test_norms_are_fused_where_they_compute_the_same(load_causal: Load) -> None:
 
     others = torch.nn.ModuleList([OneMoreRMSNorm(8), GemmaRMSNorm(8), torch.nn.LayerNorm(8)])
     assert slot_forward_module._plain_norms(others) == []
+    norms[0].forward = norms[0].forward
+    assert slot_forward_module._plain_norms(forward) == norms[1:]
+
+
+def test_steps_use_the_fused_norms_and_leave_the_models_own(
+    load_causal: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load_causal("qwen2")
+    engine, calls = in_slots(loaded), []
+    fused = slot_forward_module._fused
+
+    def counted(norm: Any, hidden: Any) -> Any:
+        calls.append(norm)
+        return fused(norm, hidden)
+
+    monkeypatch.setattr(slot_forward_module, "_fused", counted)
+    assert list(engine.answer(REQUESTS[:1]))
+    norms = slot_forward_module._plain_norms(loaded.model)
+    assert set(calls) == set(norms)
+    assert not [norm for norm in norms if "forward" in vars(norm)]
 
 
 @pytest.fixture
