@@ -52,7 +52,7 @@ def _asked(checkpoint: CheckpointResult) -> dict[str, str]:
 def _merit(checkpoint: CheckpointResult) -> float:
     composite = checkpoint.composite
     scores = [composite.score] if composite is not None else []
-    scores += [score for b in checkpoint.benchmarks if b.primary for score in b.scores]
+    scores += [s for b in checkpoint.benchmarks if b.primary for s in b.scores if s.gated]
     for score in scores:
         if score.value is not None and score.higher_is_better is not None:
             return score.value if score.higher_is_better else -score.value
