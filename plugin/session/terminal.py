@@ -67,9 +67,9 @@ def show(reporter: Any, result: RunResult, folder: Path) -> None:
 
     try:
         lost = lost_samples(summary, folder, GITHUB_FLIPS)
-    except CkptbenchError as error:  # without their texts the result is the same
+    except Exception as error:  # whatever it is: without their texts the result is the same
         lost = []
-        runlog.LOG.error("%s", error)
+        runlog.LOG.error("no texts of lost samples: %s: %s", type(error).__name__, error)
     for text, markup in _result_lines(reporter, result, summary, folder, lost):
         reporter.write_line(text, **markup)
     try:

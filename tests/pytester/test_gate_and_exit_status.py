@@ -225,6 +225,21 @@ def test_the_last_and_the_best_run_are_baselines_by_name(project: Any) -> None:
     assert project.latest.checkpoint["baseline"] == "best"
 
 
+def test_the_result_is_shown_whatever_becomes_of_the_lost_samples_texts(
+    compared: Any,
+) -> None:
+    compared.file(
+        "conftest.py",
+        (compared.path / "conftest.py").read_text() + "\n\ndef pytest_sessionstart():\n"
+        "    import ckptbench.reports.read_lost_samples as module\n"
+        "    module.lost_samples = lambda *_: {}['text']\n",
+    )
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=base.json")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*word@1*regressed*", "regressed: *exit 1"])
+
+
 def test_an_incomplete_run_does_not_become_the_baseline(compared: Any) -> None:
     before = (compared.path / "base.json").read_text()
     compared.write([*TEXTS, "failed 1"])
