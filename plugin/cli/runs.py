@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .._util.errors import CkptbenchError
 from .._util.text import aligned, listed
 from .arguments import Commands, add_command
+from .store import stored_answers
 
 if TYPE_CHECKING:
     from ..results.summary import Summary
@@ -68,9 +69,11 @@ def folders_of_runs(results: Path) -> list[Path]:
 
 def _row(folder: Path) -> tuple[str, ...]:
     from ..readers.run import SUMMARY, read_summary
+    from ..results.layout import STORE
 
     if not (folder / SUMMARY).is_file():
-        unfinished = f"not finished: --run-id={folder.name} goes on"
+        stored = stored_answers(folder / STORE)
+        unfinished = f"not finished, {stored}: --run-id={folder.name} goes on"
         return (folder.name, "", "", "", unfinished)
     try:
         summary = read_summary(folder)

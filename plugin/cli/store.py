@@ -83,11 +83,12 @@ def _list(stores: list[Path]) -> int:
     for store in stores:
         megabytes = store.stat().st_size / 1e6
         written = time.strftime("%Y-%m-%d %H:%M", time.localtime(store.stat().st_mtime))
-        print(f"{store.parent}  {_answers(store)}  {megabytes:,.1f} MB  {written}")
+        print(f"{store.parent}  {stored_answers(store)}  {megabytes:,.1f} MB  {written}")
     return 0
 
 
-def _answers(store: Path) -> str:
+def stored_answers(store: Path) -> str:
+    """`3,200 answers`, or why the store cannot be read."""
     try:
         with closing(read_only(store)) as db:
             (number,) = db.execute("SELECT COUNT(*) FROM responses").fetchone()
@@ -118,7 +119,7 @@ def _prune(stores: list[Path], folder: Path, days: float | None, kept: list[str]
         recent = days is not None and time.time() - store.stat().st_mtime < days * _DAY_S
         if recent or names & set(kept):
             continue
-        removed, before = _answers(store), store.stat().st_size
+        removed, before = stored_answers(store), store.stat().st_size
         try:
             with closing(sqlite3.connect(store, isolation_level=None)) as db:
                 db.execute("DELETE FROM responses")

@@ -43,7 +43,7 @@ def test_runs_are_listed_oldest_first(results: Path, capsys: pytest.CaptureFixtu
     assert [line.split()[0] for line in lines] == [
         "run", "killed", "monday", "tuesday", "partly", "sweep",
     ]  # fmt: skip
-    assert "not finished: --run-id=killed goes on" in lines[1]
+    assert "not finished, 2 answers: --run-id=killed goes on" in lines[1]
     assert lines[2].split() == [
         "monday", "2026-01-05", "10:00", "step-9", "real@1", "50.00%,", "real@5", "50.00%",
         "no", "baseline",
