@@ -7,20 +7,22 @@ import shutil
 import subprocess
 import sys
 import venv
-from importlib.metadata import version
+from collections.abc import Iterable, Iterator
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).parents[2]
-SOURCES = ("LICENSE", "README.md", "benchmarks", "fixtures", "plugin", "pyproject.toml")
+SOURCES = ("LICENSE", "README.md", "benchmarks", "configs", "fixtures", "plugin", "pyproject.toml")
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    """The output of a command that has to succeed, without what this process was told."""
+def run(*command: str | Path, cwd: Path, status: int = 0) -> str:
+    """The output of a command that ends as it has to, without what this process was told."""
     hidden = ("PYTHONPATH", "PYTEST_ADDOPTS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")
     told = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
@@ -32,7 +34,7 @@ def run(*command: str | Path, cwd: Path) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    assert done.returncode == status, f"{command}\n{done.stdout}"
     return done.stdout
 
 
@@ -53,24 +55,49 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel, and all that it needs but this checkout."""
-    folder = tmp_path_factory.mktemp("installed")
+def environment(folder: Path, wheel: Path, packages: Iterable[Path]) -> Path:
+    """The interpreter of an environment with the wheel, and links to packages for all it needs."""
     venv.create(folder / "env", with_pip=False)
     python = folder / "env/bin/python"
     needed = folder / "needed"
     needed.mkdir()
-    for site in (Path(entry) for entry in sys.path if entry.endswith("site-packages")):
-        for package in site.iterdir():
-            link = needed / package.name
-            if not package.name.startswith(("ckptbench", "__editable__")) and not link.is_symlink():
-                link.symlink_to(package)
+    for package in packages:
+        link = needed / package.name
+        if not package.name.startswith(("ckptbench", "__editable__")) and not link.is_symlink():
+            link.symlink_to(package)
     (site,) = (folder / "env/lib").glob("python*/site-packages")
     (site / "needed.pth").write_text(f"{needed}\n")
     options = ("--quiet", "--no-deps", "--no-index")
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, wheel, cwd=folder)
     return python
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter where all is installed that is here, but this checkout."""
+    sites = (Path(entry) for entry in sys.path if entry.endswith("site-packages"))
+    packages = (package for site in sites for package in site.iterdir())
+    return environment(tmp_path_factory.mktemp("installed"), wheel, packages)
+
+
+@pytest.fixture(scope="module")
+def korean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter where `pip install 'ckptbench[korean]'` was all."""
+    packages = sorted(required("ckptbench", "korean", set()))
+    return environment(tmp_path_factory.mktemp("korean"), wheel, packages)
+
+
+def required(name: str, extra: str, seen: set[str]) -> Iterator[Path]:
+    """Files and folders of all that a distribution requires with one of its extras."""
+    for text in distribution(name).requires or ():
+        requirement = Requirement(text)
+        needed = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        if needed and requirement.name not in seen:
+            seen.add(requirement.name)
+            found = distribution(requirement.name)
+            names = {file.parts[0] for file in found.files or () if file.parts[0] != ".."}
+            yield from (Path(str(found.locate_file(name))) for name in names)
+            yield from required(requirement.name, "", seen)
 
 
 def test_the_suite_runs_from_the_wheel(python: Path, tmp_path: Path) -> None:
@@ -90,3 +117,30 @@ def test_the_suite_runs_from_the_wheel(python: Path, tmp_path: Path) -> None:
 
 def test_the_command_comes_with_it(python: Path, tmp_path: Path) -> None:
     assert "compare" in run(python.parent / "ckptbench", "--help", cwd=tmp_path)
+
+
+def test_with_korean_alone_one_word_runs_the_suite_and_finds_a_shipped_configuration(
+    korean: Path, tmp_path: Path
+) -> None:
+    absent = "import importlib.util as u; print(*map(u.find_spec, ['lm_eval', 'xdist', 'peft']))"
+    assert run(korean, "-c", absent, cwd=tmp_path).split() == ["None"] * 3
+    command = korean.parent / "ckptbench"
+    said = run(command, "run", "demo-mlm", "--eval-config", "quick", "--run-id=q", cwd=tmp_path)
+    assert "Warning" not in said
+    assert {"real@1", "lambada@1"} <= RunFolder(tmp_path / "results/q").scores.keys()
+    assert "demo-mlm" in run(command, "list", cwd=tmp_path)
+
+
+def test_run_is_pytest_on_the_suite(python: Path, tmp_path: Path) -> None:
+    """The same answers, the same exit status: 1 with a drop, 4 for what cannot be used."""
+    command = python.parent / "ckptbench"
+    (tmp_path / "best.json").write_text('{"real@1": 0.9, "real@5": 0.95, "n": 232}', "utf-8")
+    first, options = "demo-mlm/checkpoint-100", ("--limit=20", "-k", "real", "--baseline=best.json")
+    suite = ("-m", "pytest", "--pyargs", "ckptbench.benchmarks", f"--checkpoint={first}")
+    own = run(command, "run", first, *options, "--run-id=run", cwd=tmp_path, status=1)
+    run(python, *suite, *options, "--run-id=pytest", "--no-resume", cwd=tmp_path, status=1)
+    assert "regressed" in own
+    results = tmp_path / "results"
+    assert RunFolder(results / "run").outcomes == RunFolder(results / "pytest").outcomes
+    mistyped = run(command, "run", first, "--limt=2", cwd=tmp_path, status=4)
+    assert "did you mean '--limit'" in mistyped
