@@ -21,13 +21,14 @@ from . import (
     runs,
     show,
     store,
+    view,
     watch,
 )
 from .arguments import Parser
 
 _COMMANDS = {
     "run the benchmarks": (run, watch),
-    "look at results": (runs, show),
+    "look at results": (runs, show, view),
     "compare": (compare, report, baseline_import, plan),
     "prepare data, judge programs": (build, judge),
     "keep and send runs": (merge, store, mlflow),

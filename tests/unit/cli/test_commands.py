@@ -9,7 +9,19 @@ from ckptbench.cli.run import fold_pytest_arguments
 from ckptbench.config.options import OPTIONS
 
 COMMANDS = (
-    *("run", "watch", "list", "show", "compare", "report", "baseline", "plan", "build", "judge"),
+    *(
+        "run",
+        "watch",
+        "list",
+        "show",
+        "view",
+        "compare",
+        "report",
+        "baseline",
+        "plan",
+        "build",
+        "judge",
+    ),
     *("merge", "store", "mlflow"),
 )
 
