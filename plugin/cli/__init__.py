@@ -1,10 +1,13 @@
+# PYTHON_ARGCOMPLETE_OK
 """The `ckptbench` command: runs, and all that needs no model before and after them."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from .._util.errors import CkptbenchError
 from .._util.version import __version__
@@ -24,7 +27,7 @@ from . import (
     view,
     watch,
 )
-from .arguments import Parser
+from .arguments import PYTEST_ARGUMENT, Parser
 
 _COMMANDS = {
     "run the benchmarks": (run, watch),
@@ -58,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else argv
     parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks, and there is no command to run
+        _complete(parser)
     if not given:
         parser.print_help()
         return 2
@@ -72,6 +77,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("ckptbench: interrupted, nothing was written", file=sys.stderr)
         return 130
     return status
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer a shell's question for words that go on, where argcomplete is installed."""
+    with suppress(ImportError):
+        import argcomplete
+
+        # What the help of `run` leaves out, a shell may well offer.
+        argcomplete.autocomplete(parser, exclude=[PYTEST_ARGUMENT], print_suppressed=True)
 
 
 def _parser() -> argparse.ArgumentParser:

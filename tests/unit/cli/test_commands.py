@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
+
 import pytest
 
 from ckptbench.cli import main
@@ -112,3 +117,36 @@ def test_the_help_of_run_is_short_and_has_options_of_the_table(
     assert len(shown) < len(OPTIONS) / 3
     assert "pytest --help" in said
     assert "pytest-argument" not in said
+
+
+def completed(line: str) -> set[str]:
+    """What a shell offers for the last word of a line, by the protocol of argcomplete."""
+    pytest.importorskip("argcomplete")
+    asking = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    shell = {"_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
+    done = subprocess.run(
+        ["bash", "-c", f"exec 8>&1; {shlex.quote(sys.executable)} -c {shlex.quote(ENTRY)} >&2"],
+        env={**os.environ, **asking, **shell},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.splitlines())
+
+
+ENTRY = "import sys; from ckptbench.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("ckptbench me", {"merge"}),
+        ("ckptbench store ", {"ls", "verify", "prune"}),
+        ("ckptbench run demo-mlm --base", {"--baseline"}),
+        ("ckptbench run demo-mlm --top", {"--top-p"}),
+        ("ckptbench watch runs --order ", {"oldest-first", "newest-first"}),
+        ("ckptbench watch runs --pyt", set()),
+    ],
+)
+def test_a_shell_completes_commands_and_options(line: str, offered: set[str]) -> None:
+    assert offered <= completed(line) if line.endswith(" ") else completed(line) == offered
