@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -150,3 +152,8 @@ ENTRY = "import sys; from ckptbench.cli import main; sys.exit(main())"
 )
 def test_a_shell_completes_commands_and_options(line: str, offered: set[str]) -> None:
     assert offered <= completed(line) if line.endswith(" ") else completed(line) == offered
+
+
+def test_the_page_lists_every_command() -> None:
+    page = (Path(__file__).parents[3] / "docs/commands.md").read_text("utf-8")
+    assert re.findall(r"^\| `ckptbench (\w+)` \|", page, re.MULTILINE) == list(COMMANDS)
