@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from .._util.errors import nearest
 
 if TYPE_CHECKING:
     from ..readers.result import Result
 
+SUITE = ("--pyargs", "ckptbench.benchmarks")
+"""What pytest is given for the benchmarks that come with ckptbench."""
+PYTEST_ARGUMENT = "--pytest-argument"
+"""The hidden option of commands that hand arguments over to pytest."""
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the nearest word for a mistyped command, action or choice."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2."""
+        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            known = [name.strip("' ") for name in found[2].split(",")]
+            if hint := nearest(found[1], known):
+                message = f"{message[: found.start()]}there is no {found[1]!r}{hint}"
+        super().error(message)
 
 
 def add_command(
@@ -39,8 +58,15 @@ def add_command(
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, summary=help)
     return command
+
+
+def add_group(commands: Commands, name: str, summary: str) -> argparse.ArgumentParser:
+    """Add a command that has commands of its own; `summary` is shown in the list of commands."""
+    group = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+    group.set_defaults(summary=summary)
+    return group
 
 
 def add_options(command: argparse.ArgumentParser, *names: str) -> None:

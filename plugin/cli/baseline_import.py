@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError, nearest
 from .._util.overwrite import BASELINE, check_output
-from .arguments import Commands, add_command, add_force, tell
+from .arguments import Commands, add_command, add_force, add_group, tell
 
 _EXAMPLES = """\
   ckptbench baseline import results/20260101_120000_17 -o baselines/best.json
@@ -21,7 +21,7 @@ then:
 
 def register(commands: Commands) -> None:
     """Add the command and its options."""
-    baseline = commands.add_parser("baseline", help="make a baseline file from results")
+    baseline = add_group(commands, "baseline", "make a baseline file from results")
     actions = baseline.add_subparsers(title="actions", metavar="ACTION", required=True)
     importing = add_command(
         actions,

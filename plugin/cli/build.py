@@ -14,7 +14,7 @@ from .._util.errors import CkptbenchError
 from .._util.overwrite import SAMPLES, check_output
 from .._util.version import __version__
 from ..config.parsers import positive_int
-from .arguments import Commands, add_command, add_force, tell
+from .arguments import Commands, add_command, add_force, add_group, tell
 
 if TYPE_CHECKING:
     from ckptbench.fixtures.datasets.real_k_builder import Counts
@@ -33,7 +33,7 @@ then:
 
 def register(commands: Commands) -> None:
     """Add the command and its options."""
-    build = commands.add_parser("build", help="build benchmark data from texts")
+    build = add_group(commands, "build", "build benchmark data from texts")
     kinds = build.add_subparsers(title="datasets", metavar="DATASET", required=True)
     real_k = add_command(
         kinds,

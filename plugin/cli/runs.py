@@ -18,7 +18,7 @@ _EXAMPLES = """\
   ckptbench list
   ckptbench list nightly-results
 """
-_HEADINGS = ("run", "when", "checkpoint", "scores", "verdict")
+HEADINGS = ("run", "when", "checkpoint", "scores", "verdict")
 
 
 def register(commands: Commands) -> None:
@@ -44,8 +44,8 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table."""
-    rows = [_row(folder) for folder in folders_of_runs(arguments.folder)]
-    print("\n".join(aligned([_HEADINGS, *sorted(rows, key=lambda row: row[1])], left=5)))
+    rows = [row_of(folder) for folder in folders_of_runs(arguments.folder)]
+    print("\n".join(aligned([HEADINGS, *sorted(rows, key=lambda row: row[1])], left=5)))
     return 0
 
 
@@ -67,7 +67,8 @@ def folders_of_runs(results: Path) -> list[Path]:
     return found
 
 
-def _row(folder: Path) -> tuple[str, ...]:
+def row_of(folder: Path) -> tuple[str, ...]:
+    """A run's cells below `HEADINGS`; `when` is empty where the run has no summary to read."""
     from ..readers.run import SUMMARY, read_summary
     from ..results.layout import STORE
 

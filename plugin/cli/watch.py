@@ -15,12 +15,10 @@ from .._util.errors import CkptbenchError
 from ..config.parsers import number
 from ..config.tracking_uri import check_tracking
 from ..watch.scan import PATTERNS
-from .arguments import Commands, add_command, add_option, add_options
+from .arguments import PYTEST_ARGUMENT, SUITE, Commands, add_command, add_option, add_options
 
-_DEFAULT_ARGUMENTS = ("--pyargs", "ckptbench.benchmarks")
 # Options of the plugin that the watch sets itself.
 _OURS = ("checkpoint", "run-id", "results-dir", "report", "mlflow")
-_PYTEST = "--pytest-argument"
 _seconds = number("seconds, such as 30", lambda found: 0 <= found < float("inf"))
 _print = partial(print, flush=True)
 _EXAMPLES = """\
@@ -85,7 +83,7 @@ def register(commands: Commands) -> None:
     add_options(watch, "results-dir")
     add_option(watch, "mlflow", help="send the run to this MLflow server as well")
     add_options(watch, "tolerance", "alpha")
-    watch.add_argument(_PYTEST, action="append", default=[], help=argparse.SUPPRESS)
+    watch.add_argument(PYTEST_ARGUMENT, action="append", default=[], help=argparse.SUPPRESS)
 
 
 def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
@@ -97,7 +95,7 @@ def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
     if given[:1] != ["watch"] or "--" not in given:
         return given
     end = given.index("--")
-    return given[:end] + [f"{_PYTEST}={argument}" for argument in given[end + 1 :]]
+    return given[:end] + [f"{PYTEST_ARGUMENT}={argument}" for argument in given[end + 1 :]]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -119,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = WatchSettings(
         folder=folder,
         run=arguments.results_dir.absolute() / name,
-        arguments=tuple(arguments.pytest_argument) or _DEFAULT_ARGUMENTS,
+        arguments=tuple(arguments.pytest_argument) or SUITE,
         patterns=patterns,
         order=arguments.order,
         settle_s=arguments.settle,

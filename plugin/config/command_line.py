@@ -165,9 +165,11 @@ def read(config: pytest.Config, continued: str = "") -> Options:
     if values["eval_config"] is None and "tasks" not in sources:
         _refuse_idle(sources)
     if values["eval_config"] is not None:
-        from .eval_config_file import read as read_plan
+        from . import eval_config_file as file
 
-        values["eval_config"] = read_plan(config.invocation_params.dir / values["eval_config"])
+        values["eval_config"] = file.read(
+            file.find(values["eval_config"], config.invocation_params.dir)
+        )
     new_id = f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
     values["run_id"] = continued or values["run_id"] or new_id
     return Options(**values, sources=sources)

@@ -9,6 +9,7 @@ import argparse
 import json
 import tomllib
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -182,6 +183,27 @@ class EvalConfig(_Strict):
         | None
     ) = None
     tasks: dict[StrictStr, TaskEntry] = Field(default_factory=dict)
+
+
+def find(given: Path, folder: Path) -> Path:
+    """The file that `--eval-config` means: a path from `folder`, or a shipped file's name.
+
+    Raises:
+        CkptbenchError: a name alone is neither.
+    """
+    path = folder / given
+    if path.exists() or len(given.parts) > 1:
+        return path
+    files = map(Path, map(str, resources.files("ckptbench.configs").iterdir()))
+    shipped = {file.stem: file for file in sorted(files) if file.suffix in SUFFIXES}
+    if given.name in shipped:
+        return shipped[given.name]
+    there = [each.name for each in folder.glob("*") if each.suffix in SUFFIXES]
+    raise CkptbenchError(
+        f"is neither a file nor a shipped configuration{nearest(given.name, [*there, *shipped])}",
+        where=f"--eval-config={given}",
+        remedy=f"shipped are {', '.join(shipped)}; own files end in {', '.join(SUFFIXES)}",
+    )
 
 
 def read(path: Path) -> EvalPlan:

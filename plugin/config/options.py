@@ -142,7 +142,8 @@ class Options:
     num_fewshot: int | None = option(parse.whole_number, None, "N", remakes_items=True,
         help="few-shot examples per prompt of an lm-eval task (default: the task's own number)")
     eval_config: EvalPlan | None = option(Path, None, "FILE", remakes_items=True,
-        help="JSON, YAML or TOML file that selects benchmarks and tasks, with their settings")
+        help="JSON, YAML or TOML file that selects benchmarks and tasks, with their settings, or "
+        "the name of one that comes with ckptbench: quick, eval_config, base-vs-finetuned")
     protocol: Mapping[str, tuple[str, ...]] = option(parse.protocols, {}, "BENCH=NAME[,NAME...]",
         many="merge", remakes_items=True,
         help="protocols (prompt formats) of a benchmark; the scores of the first are gated")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from installed import build_wheel, environment, everything
 
 REPOSITORY = Path(__file__).parents[2]
 # What a clone holds and the commands need; tests only as far as a command runs some.
@@ -60,18 +62,22 @@ class Finished:
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder like a fresh clone after `make venv`.
+    """A folder like a fresh clone after `make venv`, or somebody's own.
 
     `.venv/bin` is the environment that these tests run in, so nothing is installed again.
+
+    Attributes:
+        binaries: where commands are found first.
     """
 
     path: Path
+    binaries: Path = Path(sys.executable).parent
 
     def environment(self) -> dict[str, str]:
         """The variables of the commands: what a user's shell has, and a width to print to."""
         inherited = {n: value for n, value in os.environ.items() if n not in NOT_INHERITED}
         settings = {"COLUMNS": "100", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-        search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        search = f"{self.binaries}{os.pathsep}{os.environ['PATH']}"
         return {**inherited, **settings, "PATH": search}
 
     def run(self, command: str, **variables: str) -> Finished:
@@ -127,6 +133,29 @@ def workspace(tmp_path: Path) -> Workspace:
 def make_workspace() -> Callable[[Path], Workspace]:
     """Makes a workspace in a folder, for a module that has its own."""
     return workspace_in
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that a release uploads; pytest-xdist's workers share it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return next(shared.glob("*.whl"), None) or build_wheel(shared)
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel and all that is here but this checkout."""
+    return environment(tmp_path_factory.mktemp("installed"), wheel, everything())
+
+
+@pytest.fixture(scope="session")
+def make_elsewhere(installed: Path) -> Callable[[Path], Workspace]:
+    """Makes a workspace of a folder that is no clone: its commands are those of the wheel."""
+    return lambda path: Workspace(path, installed.parent)
 
 
 @pytest.fixture(scope="session")

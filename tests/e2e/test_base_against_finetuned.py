@@ -118,7 +118,8 @@ def run_both(workspace: Any, base: Path, documents: Documents, corpora: Path | N
     steps = 100 if corpora is None else 3
     tuned(base, workspace.path / "runs/lora", texts_of(workspace.path), steps)
     page = (REPOSITORY / "docs/lm-eval.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^pytest benchmarks --eval-config=.*--run-id=both$", page, re.M)
+    (command,) = re.findall(r"^ckptbench run .* --eval-config=.*--run-id=both$", page, re.M)
+    command = command.replace("=base-vs-finetuned", f"={CONFIGURATION}")
     workspace.run(f"{command} --dtype=fp32 --device=cpu", **cache_of(workspace)).expect(0)
     return Path(workspace.path / "results/both")
 

@@ -40,10 +40,10 @@ def command_of(page: str, part: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
-    """A clone with the ready configurations and the files of the pages."""
-    workspace = make_workspace(tmp_path_factory.mktemp("configured"))
-    shutil.copytree(REPOSITORY / "configs", workspace.path / "configs", dirs_exist_ok=True)
+def folder(tmp_path_factory: pytest.TempPathFactory, make_elsewhere: Any) -> Any:
+    """Somebody's folder with the ready configurations and the files of the pages."""
+    workspace = make_elsewhere(tmp_path_factory.mktemp("configured"))
+    shutil.copytree(REPOSITORY / "configs", workspace.path / "configs")
     for page in PAGES:
         for name, text in files(page).items():
             (workspace.path / name).parent.mkdir(exist_ok=True)
@@ -67,8 +67,8 @@ def planned(workspace: Any, run_id: str) -> dict[str, int]:
 @pytest.mark.slow
 @needs_lm_eval
 @pytest.mark.parametrize("name", ["eval_config", "quick", "base-vs-finetuned"])
-def test_a_ready_configuration_has_no_mistakes(clone: Any, name: str) -> None:
-    said = clone.run(f"pytest benchmarks --eval-config=configs/{name}.json --validate-config")
+def test_a_ready_configuration_has_no_mistakes(folder: Any, name: str) -> None:
+    said = folder.run(f"ckptbench run --eval-config=configs/{name}.json --validate-config")
     assert f"configs/{name}.json: no mistakes" in said.expect(0)
 
 
@@ -85,10 +85,10 @@ def test_quick_is_the_production_file_with_one_sample_each() -> None:
 
 @pytest.mark.slow
 @needs_lm_eval
-def test_a_list_needs_no_documents(clone: Any) -> None:
+def test_a_list_needs_no_documents(folder: Any) -> None:
     """The hub cannot be reached here: how many there are is not known."""
-    command = "pytest benchmarks --eval-config=configs/base-vs-finetuned.json --list-benchmarks"
-    output = clone.run(command).expect(0)
+    command = "ckptbench run --eval-config=configs/base-vs-finetuned.json --list-benchmarks"
+    output = folder.run(command).expect(0)
     assert re.search(r"mathematics +yes +gsm8k, math +\? +School", output), output
     assert "lm-eval cannot load drop" in output
 
@@ -106,34 +106,34 @@ def test_base_against_finetuned_asks_a_fifth_of_eighteen_tasks() -> None:
 
 
 @pytest.mark.slow
-def test_a_quick_test_asks_one_sample_of_each(clone: Any) -> None:
-    clone.run("pytest benchmarks --eval-config=configs/quick.json --checkpoint=demo-mlm --run-id=q")
-    assert planned(clone, "q") == {"real": 1, "lambada": 1}
+def test_a_quick_test_asks_one_sample_of_each(folder: Any) -> None:
+    folder.run("ckptbench run --eval-config=configs/quick.json --checkpoint=demo-mlm --run-id=q")
+    assert planned(folder, "q") == {"real": 1, "lambada": 1}
 
 
 # docs/configuration.md
 
 
 @pytest.mark.slow
-def test_the_example_of_the_page_runs_what_is_switched_on(clone: Any) -> None:
-    command = "pytest benchmarks --eval-config=eval.json --checkpoint=demo-mlm --run-id=edited"
-    clone.run(command).expect(0)
-    counts = planned(clone, "edited")
+def test_the_example_of_the_page_runs_what_is_switched_on(folder: Any) -> None:
+    command = "ckptbench run --eval-config=eval.json --checkpoint=demo-mlm --run-id=edited"
+    folder.run(command).expect(0)
+    counts = planned(folder, "edited")
     assert counts["real"] == 20
     assert counts["lambada"] > 50
     assert set(counts) == {"real", "lambada"}
 
 
 @pytest.mark.slow
-def test_only_two_benchmarks(clone: Any) -> None:
-    clone.run(f"{command_of(PAGES[0], 'two.yaml')} --run-id=two").expect(0)
-    assert planned(clone, "two") == {"real": 5, "lambada": 5}
+def test_only_two_benchmarks(folder: Any) -> None:
+    folder.run(f"{command_of(PAGES[0], 'two.yaml')} --run-id=two").expect(0)
+    assert planned(folder, "two") == {"real": 5, "lambada": 5}
 
 
 @pytest.mark.slow
-def test_the_first_command_of_the_page_collects(clone: Any) -> None:
-    command = command_of(PAGES[0], "eval_config.json --checkpoint")
-    assert "::test_real_k[" in clone.run(f"{command} --collect-only -q").expect(0)
+def test_the_first_command_of_the_page_collects(folder: Any) -> None:
+    command = command_of(PAGES[0], "demo-mlm --eval-config=eval_config")
+    assert "::test_real_k[" in folder.run(f"{command} --collect-only -q").expect(0)
 
 
 @pytest.mark.slow
@@ -146,19 +146,19 @@ def test_the_first_command_of_the_page_collects(clone: Any) -> None:
         ("--dry-run", r"demo-mlm +real/whole-word +1 +1 "),
     ],
 )
-def test_looking_before_asking(clone: Any, part: str, said: str) -> None:
-    output = clone.run(command_of(PAGES[0], part)).expect(0)
+def test_looking_before_asking(folder: Any, part: str, said: str) -> None:
+    output = folder.run(command_of(PAGES[0], part)).expect(0)
     assert re.search(said, output), output
 
 
 @pytest.mark.slow
-def test_mistakes_are_told_as_the_page_shows(clone: Any) -> None:
+def test_mistakes_are_told_as_the_page_shows(folder: Any) -> None:
     content = json.loads(files(PAGES[0])["eval.json"])
     content["benchmarks"]["korean"]["taks"] = content["benchmarks"]["korean"].pop("tasks")
     content["tasks"]["gsm8k"]["limit"] = 1.5
-    (clone.path / "wrong").mkdir()
-    (clone.path / "wrong/eval.json").write_text(json.dumps(content))
-    done = clone.run("pytest benchmarks --eval-config=wrong/eval.json --validate-config")
+    (folder.path / "wrong").mkdir()
+    (folder.path / "wrong/eval.json").write_text(json.dumps(content))
+    done = folder.run("ckptbench run --eval-config=wrong/eval.json --validate-config")
     (shown,) = re.findall(r"^```text\n(eval.json: .*?)^```$", text_of(PAGES[0]), re.M | re.S)
     assert shown.removeprefix("eval.json") in done.expect(4)
 
@@ -168,20 +168,20 @@ def test_mistakes_are_told_as_the_page_shows(clone: Any) -> None:
 
 @pytest.mark.slow
 @needs_lm_eval
-def test_a_task_of_ones_own(clone: Any) -> None:
-    output = clone.run(command_of(PAGES[1], "--run-id=signs")).expect(0)
+def test_a_task_of_ones_own(folder: Any) -> None:
+    output = folder.run(command_of(PAGES[1], "--run-id=signs")).expect(0)
     assert re.search(r"signs acc,none +100\.00% +2 ", output), output
-    again = clone.run(command_of(PAGES[1], "--baseline=")).expect(0)
+    again = folder.run(command_of(PAGES[1], "--baseline=")).expect(0)
     assert "inconclusive: signs acc,none is the same" in again, "two documents tell little"
 
 
 @pytest.mark.slow
 @needs_lm_eval
-def test_production_asks_everything(clone: Any) -> None:
+def test_production_asks_everything(folder: Any) -> None:
     """`limit: null` is the whole of a task, and beats a limit in the ini file."""
-    (clone.path / "all.yaml").write_text(
+    (folder.path / "all.yaml").write_text(
         "benchmarks: {mine: {tasks: [signs]}}\ntasks: {signs: {limit: null}}\n"
     )
-    command = "pytest benchmarks --checkpoint=demo-code --include-path=tasks -o ckpt_limit=1"
-    clone.run(f"{command} --eval-config=all.yaml --run-id=all").expect(0)
-    assert planned(clone, "all") == {"signs": 2}
+    command = "ckptbench run --checkpoint=demo-code --include-path=tasks -o ckpt_limit=1"
+    folder.run(f"{command} --eval-config=all.yaml --run-id=all").expect(0)
+    assert planned(folder, "all") == {"signs": 2}

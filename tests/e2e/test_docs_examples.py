@@ -46,11 +46,9 @@ def scores(folder: Path) -> dict[str, float | None]:
 
 
 @pytest.fixture
-def authors_folder(workspace: Any) -> Any:
+def authors_folder(tmp_path: Path, make_elsewhere: Any) -> Any:
     """A folder with the page's benchmarks, and without its engine."""
-    shutil.rmtree(workspace.path / "benchmarks")
-    (workspace.path / "conftest.py").unlink()
-    (workspace.path / "pyproject.toml").unlink()
+    workspace = make_elsewhere(tmp_path)
     for name, code in modules("docs/writing-a-benchmark.md").items():
         if name != "conftest.py":
             (workspace.path / name).write_text(code, encoding="utf-8")
@@ -83,10 +81,10 @@ def test_a_graded_benchmark(authors_folder: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def teams_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
-    """Somebody's repository: two checkpoints, both the newest of the demo."""
-    workspace = make_workspace(tmp_path_factory.mktemp("team"))
-    demo = workspace.path / "benchmarks/demo/demo-mlm"
+def teams_folder(tmp_path_factory: pytest.TempPathFactory, make_elsewhere: Any) -> Any:
+    """Somebody's folder with the wheel installed: two checkpoints, both the newest of the demo."""
+    workspace = make_elsewhere(tmp_path_factory.mktemp("team"))
+    demo = REPOSITORY / "benchmarks/demo/demo-mlm"
     newest = max(demo.glob("checkpoint-*"), key=lambda c: int(c.name.partition("-")[2]))
     for name in ("checkpoint-655", "checkpoint-700"):
         shutil.copytree(newest, workspace.path / "runs/x" / name)
@@ -133,7 +131,7 @@ def test_a_plan_is_made_of_the_baseline(teams_folder: Any) -> None:
 @pytest.mark.slow
 def test_on_a_processor_in_fp32_no_outcome_changes_with_the_batch(teams_folder: Any) -> None:
     floor = teams_folder.run(
-        "pytest benchmarks --checkpoint=runs/x/checkpoint-700 -k real --limit=60 "
+        "ckptbench run runs/x/checkpoint-700 -k real --limit=60 "
         "--protocol=real=whole-word --noise-floor=30"
     ).expect(0)
     assert "noise floor: 0 of 30 samples flipped" in floor
@@ -148,7 +146,7 @@ def test_the_other_commands_are_accepted(teams_folder: Any, part: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: Path) -> None:
+def test_the_workflow_of_a_fork_gates_and_reports(workspace: Any, tmp_path: Path) -> None:
     workflow = yaml.safe_load(text_of(WORKFLOW))
     steps = workflow["jobs"]["gate"]["steps"]
     runs = {step["name"]: step["run"] for step in steps if "run" in step}
@@ -162,7 +160,7 @@ def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: P
         if value.startswith("${{")
     }
     assert set(defaults) == {"CHECKPOINT", "BASELINE", "GATE"}
-    teams_folder.run(
+    workspace.run(
         runs["Gate"],
         **defaults,
         GITHUB_ACTIONS="true",
@@ -172,15 +170,18 @@ def test_the_workflow_of_a_fork_gates_and_reports(teams_folder: Any, tmp_path: P
     table, _, rest = page.read_text("utf-8").partition("\n\n**")
     assert table.startswith("## ckptbench\n\n| checkpoint |")
     assert rest.startswith("identical")
-    assert (teams_folder.path / "results/ci-7/summary.json").exists()
-    assert (teams_folder.path / "junit.xml").exists()
+    assert (workspace.path / "results/ci-7/summary.json").exists()
+    assert (workspace.path / "junit.xml").exists()
 
 
 # docs/comparing.md
 
 
 @pytest.mark.slow
-def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) -> None:
+def test_runs_are_compared_merged_and_reported_as_the_page_says(
+    tmp_path: Path, make_elsewhere: Any
+) -> None:
+    workspace = make_elsewhere(tmp_path)
     outputs = {}
     for command in commands("docs/comparing.md"):
         outputs[command.partition(" -")[0]] = workspace.run(command).expect(0)
@@ -195,13 +196,13 @@ def test_runs_are_compared_merged_and_reported_as_the_page_says(workspace: Any) 
     for file in ("comparison.md", "comparison.json", "report/report.txt", "report/report.html"):
         assert (workspace.path / file).stat().st_size > 200
     again = workspace.run(
-        "pytest benchmarks --checkpoint=demo-mlm --baseline=baselines/best.json "
+        "ckptbench run demo-mlm --baseline=baselines/best.json "
         "-k real --limit=60 --protocol=real=whole-word"
     ).expect(0)
     assert "compared with baselines/best.json" in again
-    checkpoints = "--checkpoint=demo-mlm/checkpoint-1500 --checkpoint=demo-mlm/checkpoint-6000"
+    checkpoints = "demo-mlm/checkpoint-1500 demo-mlm/checkpoint-6000 -k real"
     options = "--limit=60 --protocol=real=whole-word --run-id=both"
-    continued = workspace.run(f"pytest benchmarks/test_real_k.py {checkpoints} {options}").expect(0)
+    continued = workspace.run(f"ckptbench run {checkpoints} {options}").expect(0)
     assert "0 answers computed, 120 reused" in continued
 
 

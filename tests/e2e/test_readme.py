@@ -1,10 +1,11 @@
 """Every command of README.md is run, and what it shows is what they print.
 
-The commands run in one shell, in the order of the page, in a folder like a fresh clone. What they
-need and a clone does not hold is made first:
+Those of `make` run in a folder like a fresh clone, and all others in one shell, in the order of the
+page, in a folder of somebody who has installed the wheel. What they need is made first:
 
 | in README.md | here |
 |---|---|
+| `pip install '.[all]'` | the wheel in an environment with all packages of this one |
 | `runs/x/checkpoint-655`, `runs/x/checkpoint-700` | copies of the newest demo checkpoint |
 | `my_texts.txt` | the first passages that the shipped samples were made of |
 | `make bench` | as it is; `.venv` is the environment of these tests |
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +43,11 @@ def shown(line: str) -> str:
     return PROBABILITIES.sub("~", line) if line.startswith("    expected ") else line
 
 
-@pytest.fixture(scope="module")
-def readers_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any) -> Any:
-    """A clone with what the tour takes for granted."""
-    workspace = make_workspace(tmp_path_factory.mktemp("readme"))
-    demo = workspace.path / "benchmarks/demo/demo-mlm"
+@pytest.fixture
+def readers_folder(tmp_path: Path, make_elsewhere: Any) -> Any:
+    """A folder with what the tour takes for granted."""
+    workspace = make_elsewhere(tmp_path)
+    demo = REPOSITORY / "benchmarks/demo/demo-mlm"
     newest = max(demo.glob("checkpoint-*"), key=lambda c: int(c.name.partition("-")[2]))
     for name in ("checkpoint-655", "checkpoint-700"):
         shutil.copytree(newest, workspace.path / "runs/x" / name)
@@ -57,28 +59,36 @@ def readers_folder(tmp_path_factory: pytest.TempPathFactory, make_workspace: Any
 
 
 @pytest.mark.slow
-def test_every_command_of_the_readme_runs(readers_folder: Any) -> None:
-    commands = "".join(blocks("shell"))
+def test_the_commands_of_a_clone_run(shared_workspace: Any) -> None:
+    commands = blocks("shell")[0]
     for written, run in REPLACED.items():
         assert f"\n{written}\n" in f"\n{commands}"
         commands = commands.replace(f"{written}\n", f"{run}\n")
-    output = readers_folder.run(f"set -x\n{commands}").expect(0)
+    output = shared_workspace.run(f"set -x\n{commands}").expect(0)
     assert "identical: 3 metrics compared with benchmarks/baselines/demo-mlm.json" in output
     for metric in ("pass@1", "pass@5"):
         (value,) = re.findall(rf"^ +{metric} +(\d+\.\d+)%", output, re.MULTILINE)
         assert 0 < float(value) < 100
+
+
+@pytest.mark.slow
+def test_every_other_command_runs_where_the_wheel_is_installed(readers_folder: Any) -> None:
+    install, *rest = blocks("shell")[1:]
+    assert install == "pip install '.[all]'\n"
+    assert "all" in metadata("ckptbench").get_all("Provides-Extra", [])
+    commands = "".join(rest)
+    assert "make " not in commands
+    output = readers_folder.run(f"set -x\n{commands}").expect(0)
     assert "best.json was written" in output
     assert "identical: 3 metrics compared with best.json" in output
     assert '"checkpoint": "checkpoint-700"' in output
 
 
 @pytest.mark.slow
-def test_what_the_readme_shows_is_what_is_printed(readers_folder: Any) -> None:
+def test_what_the_readme_shows_is_what_is_printed(workspace: Any) -> None:
     (block,) = blocks("console")
     command, *lines = block.removeprefix("$ ").splitlines()
-    # Beside a run of the baseline's checkpoint, its answers would be shown too.
-    shutil.rmtree(readers_folder.path / "results", ignore_errors=True)
-    printed = [shown(line) for line in readers_folder.run(command).expect(1).splitlines()]
+    printed = [shown(line) for line in workspace.run(command).expect(1).splitlines()]
     excerpt = [shown(line) for line in lines if line != "..."]
     assert len(excerpt) >= 10
     rest = iter(printed)

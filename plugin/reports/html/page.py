@@ -51,7 +51,7 @@ def html_report(
     Raises:
         CkptbenchError: jinja2 is not installed.
     """
-    template = _template()
+    template = _template("page.html.j2")
     table = overview(results, conclusions)
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
@@ -92,7 +92,33 @@ def _title(results: Sequence[Result]) -> str:
     return words.listed((r.summary.run_id if r.summary else r.path.name for r in results), 2)
 
 
-def _template() -> Any:
+def runs_page(
+    title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
+) -> str:
+    """The runs of a folder as a page that `ckptbench view` serves; it asks whether it is current.
+
+    Args:
+        rows: the address of a run's report, empty where there is none, and a cell for each heading.
+
+    Raises:
+        CkptbenchError: jinja2 is not installed.
+    """
+    template = _template("runs.html.j2")
+    theme, script, style = map(_resource, ("theme.js", "runs.js", "style.css"))
+    page: str = template.render(
+        title=title,
+        headings=headings,
+        rows=rows,
+        state=hashlib.sha256(repr(rows).encode()).hexdigest(),
+        policy=f"{_policy([theme, script], style)}; connect-src 'self'",
+        style=style,
+        theme=theme,
+        script=script,
+    )
+    return page
+
+
+def _template(name: str) -> Any:
     require_package("jinja2", "the HTML report", where="report html", remedy=INSTALL)
     import jinja2
 
@@ -101,7 +127,7 @@ def _template() -> Any:
     )
     environment.filters.update(count=words.count, number=_number, remark=_remark)
     environment.globals.update(formula=words.formula, zip=zip, level_words=_LEVEL_WORDS)
-    return environment.from_string(_resource("page.html.j2"))
+    return environment.from_string(_resource(name))
 
 
 def _resource(name: str) -> str:

@@ -149,7 +149,6 @@ def test_what_cannot_be_used_is_one_message(
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["build"],
         ["build", "real-k", "-o", "x"],
         ["build", "real-k", "--text", "a", "--tsv", "b", "-o", "x"],

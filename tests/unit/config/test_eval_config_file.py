@@ -10,7 +10,7 @@ import pytest
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.config.eval_config import NO_PRIORITY, EvalPlan
-from ckptbench.config.eval_config_file import read
+from ckptbench.config.eval_config_file import find, read
 
 WHOLE = {
     "benchmarks": {
@@ -265,3 +265,31 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         CkptbenchError, match=r"there is no such file \(did you mean 'eval2.json'\?\)"
     ):
         read(tmp_path / "eval.json")
+
+
+# Configurations that come with ckptbench, by name
+
+
+@pytest.mark.parametrize("name", ["quick", "eval_config", "base-vs-finetuned"])
+def test_a_shipped_file_is_found_by_its_name(name: str, tmp_path: Path) -> None:
+    found = find(Path(name), tmp_path)
+    assert found.read_text("utf-8") == (
+        Path(__file__).parents[3] / f"configs/{name}.json"
+    ).read_text("utf-8")
+    assert read(found).settings
+
+
+def test_a_file_in_the_folder_comes_before_a_shipped_one(tmp_path: Path) -> None:
+    (tmp_path / "quick").write_text("{}", encoding="utf-8")
+    assert find(Path("quick"), tmp_path) == tmp_path / "quick"
+    assert find(Path("sub/quick"), tmp_path) == tmp_path / "sub/quick"
+
+
+@pytest.mark.parametrize(("given", "meant"), [("quik", "quick"), ("mine.jsn", "mine.json")])
+def test_a_name_of_neither_gets_the_nearest_and_all_that_are_shipped(
+    given: str, meant: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(CkptbenchError, match=rf"did you mean '{meant}'") as refused:
+        find(Path(given), tmp_path)
+    assert "shipped are base-vs-finetuned, eval_config, quick;" in refused.value.remedy

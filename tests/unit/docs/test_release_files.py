@@ -58,3 +58,11 @@ def test_workflows_run_what_is_there(file: Path) -> None:
                 e for group in re.findall(r"\.\[([a-z,-]+)\]", command) for e in group.split(",")
             }
             assert wanted <= extras["optional-dependencies"].keys()
+
+
+def test_all_is_every_extra_of_a_user_but_the_one_that_conflicts() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = settings["project"]["optional-dependencies"]
+    (everything,) = extras["all"]
+    named = everything.removeprefix("ckptbench[").removesuffix("]").split(",")
+    assert set(named) == set(extras) - {"all", "dev", "docs", "math"}

@@ -133,7 +133,7 @@ def test_packages_are_the_folders(tree: str) -> None:
     folders = {file.parent for file in (ROOT / tree).rglob("*.py")}
     package = PACKAGE[tree]
     names = {".".join([package, *folder.relative_to(ROOT / tree).parts]) for folder in folders}
-    others = {"fixtures", "benchmarks"} if tree == "plugin" else set()
+    others = {"fixtures", "benchmarks", "configs"} if tree == "plugin" else set()
     mine = {
         name
         for name in listed
