@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._util.errors import CkptbenchError, nearest, one_line
+from ._util.errors import CkptbenchError, nearest, one_line, require_packages
 from ._util.jsonio import JSON, Scalar
 from ._util.rounding import rounded, rounding_gap
 from ._util.version import __version__
@@ -178,6 +178,7 @@ __all__ = [
     "one_line",
     "reducer",
     "register_reducer",
+    "require_packages",
     "rounded",
     "rounding_gap",
     "run_context",

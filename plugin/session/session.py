@@ -202,7 +202,7 @@ class BenchSession:
         if self.options.not_in_data_dir:
             missing = ", ".join(self.options.not_in_data_dir)
             notes.append(f"--data-dir {self.options.data_dir} holds no data of {missing}")
-        notes += dict.fromkeys(self.collected.stand_ins)
+        notes += dict.fromkeys(self.collected.notes)
         self.collected.check()
         notes += self.collected.unasked_notes(len(self.checkpoints))
 
