@@ -145,11 +145,6 @@ class Answering:
                 self.progress()
             return self._ready.pop(position)
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything was asked."""
-        return bool(self._blocks)
-
     def answered(self) -> int:
         """How many items have their response."""
         return sum(block.answered for block in list(self._blocks.values()))

@@ -247,7 +247,7 @@ class Runner:
         failure = item.group.fixtures.failure
         if not isinstance(failure, CkptbenchError) or item.group.many_checkpoints:
             return
-        if self.answering.has_begun or item.session.shouldstop:
+        if self.answering.answered() or item.session.shouldstop:
             return
         if not self.is_worker:
             raise pytest.UsageError(str(failure))
