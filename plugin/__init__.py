@@ -13,8 +13,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._util.errors import CkptbenchError, nearest, one_line
+from ._util.errors import CkptbenchError, nearest, one_line, require_packages
 from ._util.jsonio import JSON, Scalar
+from ._util.names import is_hub_name
 from ._util.rounding import rounded, rounding_gap
 from ._util.version import __version__
 from .api import requests as _requests
@@ -169,6 +170,7 @@ __all__ = [
     "content_hash",
     "effective",
     "every_sample",
+    "is_hub_name",
     "kind_at",
     "known_metric",
     "loaded",
@@ -178,6 +180,7 @@ __all__ = [
     "one_line",
     "reducer",
     "register_reducer",
+    "require_packages",
     "rounded",
     "rounding_gap",
     "run_context",

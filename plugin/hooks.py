@@ -106,13 +106,27 @@ def pytest_pycollect_makeitem(
     if bench is None or benchmark_of(obj) is None:
         return None
     if not isinstance(collector, pytest.Module):
-        raise collector.CollectError(
-            f"{collector.nodeid}::{name}: a benchmark function belongs in a module, not in a class"
+        raise CkptbenchError(
+            "a benchmark function belongs in a module, not in a class",
+            where=f"{collector.nodeid}::{name}",
         )
-    try:
-        return bench.make_items(collector, name, obj)
-    except CkptbenchError as error:
-        raise collector.CollectError(str(error)) from None
+    return bench.make_items(collector, name, obj)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Keep what our own errors refuse: the session ends with one of them, and exit status 4."""
+    report = yield
+    call = getattr(report, "call", None)
+    error = call.excinfo.value if call is not None and call.excinfo is not None else None
+    bench = _session(collector.config)
+    if bench is not None and isinstance(error, CkptbenchError):
+        bench.collected.refuse(error)
+        del report.call  # nothing is left for a debugger
+        report.outcome, report.longrepr, report.result = "passed", None, []
+    return report
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -153,6 +167,7 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
             raise pytest.UsageError(str(error)) from None
         from .session.worker import report_refusal
 
+        session.items.clear()
         report_refusal(session, str(error))
     yield
     loading = any(group.loads_checkpoint for group in bench.collected.groups)

@@ -41,20 +41,31 @@ def one_line(error: BaseException, most: int = 400) -> str:
     return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut[:most]} ..."
 
 
-def require_package(package: str, user: str, *, where: str, remedy: str) -> None:
-    """Refuse what cannot be done without an optional package, before anything is computed.
+def require_packages(packages: Iterable[str], user: str, *, where: str, remedy: str) -> None:
+    """Refuse what cannot be done without optional packages, before anything is computed.
 
     Args:
-        user: what needs the package, for the message: `html`, `the HTML report`.
+        user: what needs them, for the message: `html`, `the HTML report`.
 
     Raises:
-        CkptbenchError: the package is not installed.
+        CkptbenchError: one is not installed.
     """
+    if missing := missing_package(packages):
+        what = f"{user} needs {missing}, which is not installed"
+        raise CkptbenchError(what, where=where, remedy=remedy)
+
+
+def missing_package(packages: Iterable[str]) -> str:
+    """The first of some packages that is not installed; empty when all are."""
     from importlib.util import find_spec
 
-    if find_spec(package) is None:
-        what = f"{user} needs {package}, which is not installed"
-        raise CkptbenchError(what, where=where, remedy=remedy)
+    for package in packages:
+        try:
+            if find_spec(package) is None:
+                return package
+        except (ImportError, ValueError):  # hidden from this process
+            return package
+    return ""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 # `checkpoint-655`, `step_655`, `global_step655`, `iter_0000655`, `epoch=3-step=655`.
 _STEP = re.compile(
@@ -12,6 +13,9 @@ _STEP = re.compile(
 )
 _EPOCH = re.compile(r"(?:^|[-_.=/])epochs?[-_=]?(\d+(?:\.\d+)?)", re.IGNORECASE)
 _STEP_WORD = re.compile(r"step|iter", re.IGNORECASE)
+
+# `openai/openai_humaneval:config@split`; with a letter after its last dot it is a file's name.
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w-]*(?:\.(?=\d)[\w-]+)*(?::[\w.-]+)?(?:@[\w./-]+)?")
 
 Natural = tuple[tuple[int, int, str], ...]
 
@@ -55,3 +59,11 @@ def name_list(names: Sequence[str], of: int) -> str:
     if len(names) == of:
         return f"all {of} checkpoints"
     return f"{', '.join(names[:2])} and {len(names) - 2} other checkpoints"
+
+
+def is_hub_name(text: str) -> bool:
+    """Whether a text can be `ORGANISATION/NAME[:CONFIG][@SPLIT]` of a dataset on the hub.
+
+    A path comes first: nothing in a folder that exists, and nothing with a file's ending.
+    """
+    return _HUB_NAME.fullmatch(text) is not None and not Path(text).parent.exists()

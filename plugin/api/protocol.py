@@ -61,6 +61,8 @@ class EvalProtocol:
         revision: raised when the meaning of requests or responses changes under the same name.
             Stored responses of another revision are not reused, and a baseline that
             records another one is not comparable.
+        needs: packages without which it cannot be used.
+        remedy: how to install them.
     """
 
     name: str
@@ -72,6 +74,8 @@ class EvalProtocol:
     score: Reducer | None = None
     answer: Callable[[Sample], str] | None = None
     revision: int = 1
+    needs: tuple[str, ...] = ()
+    remedy: str = ""
 
     def folding(self, usual: Reducer) -> Reducer:
         """What makes scores of its outcomes, where the benchmark's own reducer is `usual`."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from .._util.text import counted, listed
-from .found import Found, found_at, with_runs
+from .found import Found, found_at, found_elsewhere, with_runs
 
 OPTION = "--checkpoint"
 DEFAULT_PATTERN = "checkpoint-*"
@@ -39,6 +39,7 @@ class CheckpointResolver:
             empty when it can, or when that is not known.
         check: raises a `CkptbenchError` for the first of a session's specs that is no checkpoint,
             or when there is none. Nothing is loaded.
+        fetch: downloads what a spec names and this machine lacks; raises a `CkptbenchError`.
     """
 
     is_checkpoint: Callable[[Path], bool]
@@ -47,6 +48,7 @@ class CheckpointResolver:
     spelled: Callable[[str], str] = str
     why_not: Callable[[str, type], str] = lambda spec, request: ""
     check: Callable[[Sequence[str]], None] = lambda specs: None
+    fetch: Callable[[str], None] = lambda spec: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class _Sweep:
         if is_pattern(spec):
             return self._matches(spec, *self._rooted(spec))
         found = self.known.place_of(spec) or _absolute(spec)
-        return [found_at(spec, found) if found.exists() else Found(spec)]
+        return [found_at(spec, found) if found.exists() else found_elsewhere(spec)]
 
     def check_used(self, specs: Sequence[str]) -> None:
         """Refuse options that chose among nothing."""

@@ -64,6 +64,14 @@ def found_at(spec: str, path: Path) -> Found:
     )
 
 
+def found_elsewhere(spec: str) -> Found:
+    """What the name alone tells of a checkpoint that is no path: `NAME@step1000` of the hub."""
+    name, at, revision = spec.partition("@")
+    if not at or "://" in spec:
+        return Found(spec)
+    return Found(spec, run=name, step=step_in(revision), epoch=epoch_in(revision))
+
+
 def _with_trainer_state(found: Found, path: Path) -> Found:
     """With what the file beside its weights says, or why it cannot be read."""
     if not path.is_file():

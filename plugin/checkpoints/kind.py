@@ -83,6 +83,8 @@ class CheckpointKind:
             empty when it is complete. `ckptbench watch` waits for that.
         path_of: the path of a spec that is none itself, such as an address; None for any other.
         base: spec of the base checkpoint of an adapter; it is loaded once for several.
+        needs: packages without which none is loaded.
+        remedy: how to install them.
     """
 
     name: str
@@ -93,6 +95,8 @@ class CheckpointKind:
     missing: Callable[[Path], str] = missing_parts
     path_of: Callable[[str], Path | None] = lambda spec: None
     base: Callable[[Checkpoint], str] | None = None
+    needs: tuple[str, ...] = ()
+    remedy: str = ""
 
 
 def checkpoint_kinds() -> tuple[CheckpointKind, ...]:

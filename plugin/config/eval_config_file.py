@@ -241,9 +241,11 @@ def _load(path: Path) -> tuple[Any, list[str]]:
     except FileNotFoundError:
         there = [each.name for each in path.parent.glob("*") if each.suffix in SUFFIXES]
         hint = nearest(path.name, there)
-        raise CkptbenchError(f"there is no such file{hint}", where=where) from None
+        remedy = "give the path of a JSON, YAML or TOML file"
+        raise CkptbenchError(f"there is no such file{hint}", where=where, remedy=remedy) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise CkptbenchError(f"cannot be read: {error}", where=where) from None
+        remedy = "give the path of a readable file in UTF-8"
+        raise CkptbenchError(f"cannot be read: {error}", where=where, remedy=remedy) from None
     if path.suffix == ".toml":
         try:
             return tomllib.loads(text), []

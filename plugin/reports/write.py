@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._util.atomic import atomic_write_text
-from .._util.errors import CkptbenchError, nearest, require_package
+from .._util.errors import CkptbenchError, nearest, require_packages
 from .._util.extensions import contributions
 from ..analysis.conclude import conclude
 from ..analysis.conclusions import Conclusions
@@ -48,8 +48,7 @@ def check_formats(names: Sequence[str]) -> None:
         CkptbenchError: a format is unknown, or a package that it needs is not installed.
     """
     for each in _named(names, "--report"):
-        for package in each.needs:
-            require_package(package, each.name, where="--report", remedy=each.remedy)
+        require_packages(each.needs, each.name, where="--report", remedy=each.remedy)
 
 
 def _named(names: Sequence[str], where: str) -> list[ReportFormat]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .._util.errors import CkptbenchError, nearest
+from .._util.errors import CkptbenchError, missing_package, nearest, require_packages
 from .._util.extensions import hooks
 from .._util.names import name_list
+from .._util.text import listed
 from ..api.benchmark import Benchmark, suite_benchmarks, task_names
 from ..api.protocol import EvalProtocol
 from ..api.requests import parts_of
@@ -39,14 +40,14 @@ class Collected:
     Attributes:
         groups: in the order of collection.
         all_unasked: whether no checkpoint can answer anything.
-        stand_ins: notes on protocols that replace a benchmark's own.
+        notes: on protocols that replace a benchmark's own, or are left out.
     """
 
     config: pytest.Config
     options: Options
     groups: list[Group] = field(default_factory=list)
     all_unasked: bool = False
-    stand_ins: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
@@ -76,21 +77,59 @@ class Collected:
         """The protocols these samples are asked by; the first one's scores are gated.
 
         Samples of a variant may lack what the benchmark's own protocols need (MBPP+ has no solved
-        examples). Then the first optional protocol that can ask one is used, with a note.
+        examples). Then the first optional protocol that can ask one is used, with a note. One that
+        nobody named, whose scores are not gated, is left out where a package is missing.
+
+        Raises:
+            CkptbenchError: a protocol that is named, or all that are not, can ask none of the
+                samples; or a package is missing without which there is no gated score.
         """
         known = {protocol.name: protocol for protocol in (*found.protocols, *found.on_request)}
         self._benchmarks[found.name] = tuple(known)
         chosen = self.options.protocol.get(found.name, ())
-        protocols = tuple(known[name] for name in chosen if name in known) or found.protocols
-        if found.name in self.options.protocol or _can_ask(protocols, rows) or not rows:
-            return protocols
-        others = [other for other in found.on_request if _can_ask([other], rows)][:1]
-        if others:
-            self.stand_ins.append(
-                f"{found.name}: {protocols[0].name} can ask none of these samples, so they are "
-                f"asked by {others[0].name} (--protocol)"
+        protocols = tuple(known[name] for name in chosen if name in known)
+        if protocols or not rows:
+            for protocol in protocols:
+                self._check_named(protocol, rows, known)
+            return protocols or found.protocols
+        protocols = found.protocols
+        if not _can_ask(protocols, rows):
+            protocols = tuple(other for other in found.on_request if _can_ask([other], rows))[:1]
+            if not protocols:
+                raise CkptbenchError(
+                    f"no protocol of {found.name} can ask any of these samples",
+                    where=f"--data={found.name}",
+                    remedy=f"give samples with the fields that one of them needs: {listed(known)}",
+                )
+            self.notes.append(
+                f"{found.name}: {found.protocols[0].name} can ask none of these samples, so they "
+                f"are asked by {protocols[0].name} (--protocol)"
             )
-        return tuple(others) or protocols
+        gated = next(each for each in protocols if _can_ask([each], rows))
+        return tuple(each for each in protocols if self._has_packages(each, gated=each is gated))
+
+    def _check_named(
+        self, protocol: EvalProtocol, rows: Sequence[Sample], known: Mapping[str, EvalProtocol]
+    ) -> None:
+        """Refuse a protocol that was named, where it could ask nothing."""
+        self._has_packages(protocol, gated=True)
+        if not _can_ask([protocol], rows):
+            others = [name for name, other in known.items() if _can_ask([other], rows)]
+            raise CkptbenchError(
+                f"{protocol.name} can ask none of the {len(rows):,} samples",
+                where="--protocol",
+                remedy=f"these can: {listed(others)}" if others else "give other data",
+            )
+
+    def _has_packages(self, protocol: EvalProtocol, *, gated: bool) -> bool:
+        """Whether all packages that a protocol needs are installed."""
+        name, needs, remedy = protocol.name, protocol.needs, protocol.remedy
+        if gated:
+            require_packages(needs, name, where="--protocol", remedy=remedy)
+        elif missing := missing_package(needs):
+            self.notes.append(f"{name} is left out, as it needs {missing}: {remedy}")
+            return False
+        return True
 
     def unasked(self, group: Group, sample: Sample) -> str:
         """Why a group's checkpoint is not asked at all; empty when it is.
@@ -128,17 +167,20 @@ class Collected:
         return notes
 
     def refuse(self, error: CkptbenchError) -> None:
-        """Note an option that cannot be followed; `check` raises the first."""
+        """Note what cannot be collected or an option that cannot be followed; see `check`."""
         self._refusals.append(error)
 
     def check(self) -> None:
-        """Refuse a configuration file and options that do not fit what was collected.
+        """Refuse what cannot be collected, and options that do not fit what was.
 
         A setting of the ini file may name a benchmark that this session did not collect.
 
         Raises:
-            CkptbenchError: naming the option and the nearest known name.
+            CkptbenchError: the first of what `refuse` noted, or the option and the nearest known
+                name.
         """
+        for error in self._refusals:
+            raise error
         if (plan := self.options.eval_config) is not None:
             self._check_config_metrics()
             self._check_config_names(plan)
@@ -146,8 +188,6 @@ class Collected:
             check_collected(sorted(self._typed("ckpt_data")), self._owners, "--data")
         if not self._benchmarks:
             return
-        for error in self._refusals:
-            raise error
 
         def of_this_session(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
             typed = self._typed(name)

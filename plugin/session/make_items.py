@@ -14,6 +14,7 @@ import pytest
 from _pytest.mark.structures import get_unpacked_marks
 
 from .._util.errors import CkptbenchError, nearest
+from .._util.names import is_hub_name
 from ..api.benchmark import Benchmark
 from ..api.protocol import Engine, EvalProtocol, RequestContext
 from ..api.sample import Sample
@@ -109,7 +110,8 @@ class Maker:
         where = f"{plan.path}: tasks.{name}.data" if plan and file != given else f"--data={name}"
         if not benchmark.takes_data:
             raise CkptbenchError(f"{name} reads no data file", where=where)
-        if not file.exists() and ":" not in file.parts[0]:  # `hub:` begins a name on the hub
+        on_hub = ":" in file.parts[0] or is_hub_name(str(file))  # `hub:` begins such a name
+        if not file.exists() and not on_hub:
             there = sorted(each.name for each in file.parent.glob("*"))
             raise CkptbenchError(
                 f"there is no file {file}{nearest(file.name, there)}",

@@ -18,10 +18,12 @@ import pytest
 from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
+from .._util.errors import CkptbenchError
 from .answering import Answering
 from .item import SampleItem
 from .item_report import Phase, When, idle_teardown, report_of, run_phase
 from .progress import Progress
+from .worker import report_refusal
 
 _PHASES = ("setup", "call", "teardown")
 _NEED_PYTEST = ("usepdb", "trace", "setupshow", "setuponly", "setupplan")
@@ -220,6 +222,7 @@ class Runner:
         report = None
         if enters or outside.idle_phases:
             call = self._phase("setup", item, lambda: self._set_up(item, outside, enters), enters)
+            self._refuse_first(item)
             report = _make_report(item, outside, call)  # other plugins begin an item with this one
         if report is None or report.passed:
             call = self._phase("call", item, lambda: self._call(item, outside))
@@ -235,6 +238,21 @@ class Runner:
             log(report=_make_report(item, outside, call))
         else:
             log(report=idle_teardown(item, report))
+
+    def _refuse_first(self, item: SampleItem) -> None:
+        """End the session where its only checkpoint cannot be loaded, before anything is asked.
+
+        Of several checkpoints, the others are measured, and each sample of this one is an error.
+        """
+        failure = item.group.fixtures.failure
+        if not isinstance(failure, CkptbenchError) or item.group.many_checkpoints:
+            return
+        if self.answering.answered() or item.session.shouldstop:
+            return
+        if not self.is_worker:
+            raise pytest.UsageError(str(failure))
+        item.session.shouldstop = failure.what
+        report_refusal(item.session, str(failure))
 
     def _phase(
         self, when: When, item: SampleItem, do: Callable[[], None], wholly: bool = False

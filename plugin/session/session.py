@@ -17,6 +17,7 @@ from .._util.overwrite import BASELINE, REMOVE, check_output
 from ..api.benchmark import benchmarks_of
 from ..api.protocol import Engine
 from ..checkpoints.found import CheckpointParam, checkpoint_params, named
+from ..config.eval_config import COMMAND_LINE
 from ..config.options import Options
 from ..config.tracking_uri import check_tracking
 from ..results import log as runlog
@@ -134,7 +135,8 @@ class BenchSession:
         from ..checkpoints.expand import expand, refuse_unquoted
 
         options = self.options
-        if self.run.worker or not options.checkpoint:
+        choosing = [options.sources.get(name) for name in ("from_step", "checkpoint_pattern")]
+        if self.run.worker or not (options.checkpoint or COMMAND_LINE in choosing):
             return
         if (resolver := self.collected.resolver) is None:
             return
@@ -146,6 +148,9 @@ class BenchSession:
         )
         refuse_unquoted(self.config.args, expansion.found, resolver.is_checkpoint)
         self.run.checkpoints = named(expansion.found)
+        if not (options.is_dry or self.config.option.collectonly):
+            for each in self.run.checkpoints:
+                resolver.fetch(each.spec)
         self.run.notes += expansion.notes
 
     def show_progress(self) -> None:
@@ -202,7 +207,7 @@ class BenchSession:
         if self.options.not_in_data_dir:
             missing = ", ".join(self.options.not_in_data_dir)
             notes.append(f"--data-dir {self.options.data_dir} holds no data of {missing}")
-        notes += dict.fromkeys(self.collected.stand_ins)
+        notes += dict.fromkeys(self.collected.notes)
         self.collected.check()
         notes += self.collected.unasked_notes(len(self.checkpoints))
 

@@ -42,7 +42,6 @@ def share_the_machine(worker: str, workers: int) -> None:
 
 def report_refusal(session: pytest.Session, message: str) -> None:
     """Report to the main process why this worker will run nothing."""
-    session.items.clear()
     report = pytest.CollectReport("ckptbench", "failed", longrepr=message, result=[])
     setattr(report, REFUSAL, message)
     session.config.hook.pytest_collectreport(report=report)

@@ -158,4 +158,4 @@ def test_an_unreadable_file_of_a_shipped_dataset_is_named(standard: Any) -> None
     standard.file("lambada.tsv", "")
     standard.file("test_lambada.py", "from ckptbench.benchmarks.test_lambada import test_lambada\n")
     result = standard.run("--data=lambada=lambda.tsv", "--collect-only")
-    assert "there is no file lambda.tsv (did you mean 'lambada.tsv'?)" in result.stdout.str()
+    assert "there is no file lambda.tsv (did you mean 'lambada.tsv'?)" in result.stderr.str()

@@ -129,5 +129,5 @@ def test_a_resumed_run_judges_again_without_asking_again(pytester: pytest.Pytest
 
 def test_a_protocol_that_makes_no_program_cannot_be_executed(pytester: pytest.Pytester) -> None:
     result = run(pytester, "pass", execute="None")
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(["*takes `execution`, but own/plain makes no program*"])
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*takes `execution`, but own/plain makes no program*"])

@@ -273,8 +273,8 @@ def test_a_benchmark_in_a_class_is_a_clear_collection_error(standard: Any) -> No
     body = "\n".join(f"    {line}" for line in (at + function).splitlines())
     standard.file("test_bench.py", f"{head}class TestWords:\n{body}\n")
     result = standard.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
         ["*test_bench.py::TestWords::test_word: a benchmark function belongs in a module*"]
     )
 
@@ -325,8 +325,8 @@ def test_a_dataset_that_cannot_be_used_is_a_collection_error(
 ) -> None:
     standard.change("test_bench.py", "@samples(ROWS", f"@samples({rows}")
     result = standard.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines([f"*test_bench.py::test_word: *{message}*"])
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*test_bench.py::test_word: *{message}*"])
     result.stdout.no_fnmatch_line("*Traceback*")
     assert standard.asked == []
 
@@ -334,8 +334,8 @@ def test_a_dataset_that_cannot_be_used_is_a_collection_error(
 def test_a_function_that_does_not_take_the_scores_k_is_a_collection_error(standard: Any) -> None:
     standard.change("test_bench.py", "def test_word(response, k)", "def test_word(response, n=1)")
     result = standard.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(["*the function does not take `k`, but its score has k = (1, 5)*"])
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*the function does not take `k`, but its score has k = (1, 5)*"])
 
 
 def test_two_functions_cannot_share_a_benchmark_name(pytester: pytest.Pytester) -> None:
@@ -350,4 +350,4 @@ def test_two_functions_cannot_share_a_benchmark_name(pytester: pytest.Pytester) 
     """
     pytester.makepyfile(test_a=module.format(text="a"), test_b=module.format(text="b"))
     result = pytester.runpytest_inprocess("--collect-only")
-    result.stdout.fnmatch_lines(["*test_b.py::test_word: the benchmark name 'word' is taken by*"])
+    result.stderr.fnmatch_lines(["*test_b.py::test_word: the benchmark name 'word' is taken by*"])

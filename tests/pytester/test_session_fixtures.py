@@ -112,8 +112,8 @@ def test_a_fixture_of_another_scope_is_a_clear_collection_error(project: Any, sc
         f"\n@pytest.fixture(scope={scope!r})\ndef short():\n    return 1\n",
     )
     result = project.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
         [f"*test_bench.py::test_word: fixture 'short' has scope '{scope}'*", "*scope='session'*"]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -123,8 +123,8 @@ def test_a_fixture_of_another_scope_is_a_clear_collection_error(project: Any, sc
 def test_an_unknown_fixture_is_a_clear_collection_error(project: Any) -> None:
     taking(project, "response, wrods, k", "")
     result = project.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(["*test_bench.py::test_word: no fixture named 'wrods'*"])
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*test_bench.py::test_word: no fixture named 'wrods'*"])
 
 
 def test_a_fixture_that_fails_is_shown_once_and_makes_every_item_an_error(project: Any) -> None:
@@ -183,8 +183,8 @@ def test_a_parametrized_session_fixture_is_a_clear_collection_error(project: Any
         "    return request.param\n",
     )
     result = project.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(["*test_bench.py::test_word: fixture 'size' is parametrized*"])
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*test_bench.py::test_word: fixture 'size' is parametrized*"])
 
 
 def test_a_parametrized_autouse_fixture_of_other_tests_is_none_of_our_business(

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from ..._util import text as words
-from ..._util.errors import require_package
+from ..._util.errors import require_packages
 from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate import units
 from ...readers.result import Result
@@ -119,7 +119,7 @@ def runs_page(
 
 
 def _template(name: str) -> Any:
-    require_package("jinja2", "the HTML report", where="report html", remedy=INSTALL)
+    require_packages(["jinja2"], "the HTML report", where="report html", remedy=INSTALL)
     import jinja2
 
     environment = jinja2.Environment(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._util.atomic import atomic_writer
-from ..._util.errors import require_package
+from ..._util.errors import require_packages
 from ...gate import units
 from ...results.layout import safe_name
 from .. import INSTALL
@@ -218,7 +218,7 @@ def check_matplotlib(where: str) -> None:
     Raises:
         CkptbenchError: matplotlib is not installed.
     """
-    require_package("matplotlib", "a plot", where=where, remedy=INSTALL)
+    require_packages(["matplotlib"], "a plot", where=where, remedy=INSTALL)
 
 
 @contextmanager

@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.checkpoints.expand import CheckpointResolver, expand
+from ckptbench.checkpoints.found import named
 from ckptbench.fixtures.checkpoints.fingerprint import deciding_files
-from ckptbench.fixtures.checkpoints.resolve import at_revision, resolve
+from ckptbench.fixtures.checkpoints.resolve import (
+    at_revision,
+    fetch,
+    is_checkpoint,
+    place_of,
+    resolve,
+)
 
 
 @pytest.fixture
@@ -44,6 +52,55 @@ def test_what_the_cache_lacks_names_the_command_that_fetches_it(spec: str) -> No
     name, _, revision = spec.partition("@")
     wanted = f"hf download {name}" + (f" --revision {revision}" if revision else "")
     assert f"`{wanted}`" in refused.value.remedy
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_the_network_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(CkptbenchError, match=r"lacks it \(HF_HUB_OFFLINE is set\)") as refused:
+        fetch("maker/other@step1000")
+    assert "`hf download maker/other --revision step1000`" in refused.value.remedy
+    for spec in ("demo-mlm", "demo-mlm/checkpoint-100", "http://localhost:8000/v1", "runs"):
+        fetch(spec)
+    Path("runs").mkdir()
+    fetch("runs/checkpoint-7")  # in a folder that is there: a path, misspelt
+
+
+def test_what_is_whole_in_the_cache_is_not_asked_for(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    from safetensors.numpy import save_file
+
+    asked: list[tuple[str, str | None]] = []
+
+    def files(name: str, revision: str | None) -> list[str]:
+        asked.append((name, revision))
+        raise ConnectionError("no route to the hub")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", files)
+    for folder in (cache / "snapshots").iterdir():
+        if folder.name.startswith("a"):
+            save_file({}, folder / "model.safetensors")
+    fetch("maker/tiny")
+    assert asked == []
+    with pytest.raises(CkptbenchError, match="no route to the hub"):
+        fetch("maker/tiny@step1000+adapter=runs/x")
+    assert asked == [("maker/tiny", "step1000")]
+
+
+@pytest.mark.parametrize("word", ["step", "step-", "checkpoint-"])
+def test_revisions_are_checkpoints_of_one_run_with_their_steps(word: str) -> None:
+    resolver = CheckpointResolver(is_checkpoint, place_of, place_of)
+    specs = [f"maker/tiny@{word}{step}" for step in (500, 1000)]
+    found = named(expand(specs, resolver).found)
+    assert [(each.name, each.run, each.step) for each in found] == [
+        (f"tiny-{word}500", "maker/tiny", 500),
+        (f"tiny-{word}1000", "maker/tiny", 1000),
+    ]
 
 
 def test_a_folder_of_that_name_comes_first(cache: Path) -> None:

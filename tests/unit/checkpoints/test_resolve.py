@@ -58,12 +58,15 @@ def test_a_step_that_a_demo_lacks_is_answered_with_those_it_has(demos: Path) -> 
 
 
 def test_a_path_that_does_not_exist_is_answered_with_its_neighbours(tmp_path: Path) -> None:
-    for name in ("checkpoint-600", "checkpoint-650", "logs"):
+    for name in ("checkpoint-600", "checkpoint-650"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    (tmp_path / "checkpoint-655.log").touch()
+    (tmp_path / "logs").mkdir()
     refused = refusal(str(tmp_path / "checkpoint-655"))
     assert "checkpoint-655 does not exist" in refused.what
     assert "checkpoint-650" in refused.remedy
-    assert "logs" not in refused.remedy
+    assert "log" not in refused.remedy
 
 
 def test_a_folder_that_does_not_exist_is_answered_with_the_nearest_that_does(

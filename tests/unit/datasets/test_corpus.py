@@ -183,3 +183,22 @@ def test_a_hub_that_cannot_be_reached_is_one_message(tmp_path: Path) -> None:
 )
 def test_a_dataset_is_named_in_one_word(spec: str, dataset: HubDataset) -> None:
     assert HubDataset.parse(spec, split="test") == dataset
+
+
+def test_without_the_network_a_dataset_is_read_from_the_cache(tmp_path: Path) -> None:
+    repository = tmp_path / "hub/datasets--maker--texts"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs/main").write_text("a" * 40)
+    (repository / "snapshots" / ("a" * 40)).mkdir(parents=True)
+    rows = repository / "snapshots" / ("a" * 40) / "test.jsonl"
+    rows.write_text('{"text": "강은 길다."}\n', encoding="utf-8")
+    code = (
+        "from ckptbench.fixtures.datasets.io.hub import HubDataset, hub_rows\n"
+        "for row in hub_rows(HubDataset('maker/texts', split='test')): print(row.values['text'])\n"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    environment |= {"PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert done.stdout == "강은 길다.\n", done.stderr
