@@ -233,23 +233,26 @@ def _label(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
-    """Conclude the run and decide the exit status before it is reported."""
+    """Conclude the run and decide the exit status before it is reported; write it afterwards."""
     bench = _session(session.config)
     if bench is not None:
         exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
-    result = yield
-    if bench is not None and bench.signals.status:  # pytest shows no summary for such a status
-        session.exitstatus = bench.signals.status
-    return result
+    try:
+        return (yield)
+    finally:
+        if bench is not None:
+            bench.write()  # where pytest had no summary to show
+        if bench is not None and bench.signals.status:  # pytest shows none for such a status
+            session.exitstatus = bench.signals.status
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(
     terminalreporter: Any, config: pytest.Config
 ) -> Generator[None, Any, Any]:
-    """Show few of many errors with one cause, and the run's summary below pytest's."""
+    """Show few of many errors with one cause, below pytest's the run's summary; then write it."""
     from .session import terminal as screen
 
     with screen.repeated_errors_hidden(terminalreporter):
@@ -258,7 +261,10 @@ def pytest_terminal_summary(
     if bench is not None and bench.options.is_dry:
         screen.show_plan(terminalreporter, bench)
     elif bench is not None:
-        screen.show(terminalreporter, bench.result, bench.run.folder)
+        shown, folder = bench.result, bench.run.folder
+        lost = screen.show_scores(terminalreporter, shown, folder)
+        bench.write()
+        screen.show_files(terminalreporter, shown, bench.result, folder, lost)
     return result
 
 

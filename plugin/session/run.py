@@ -21,6 +21,7 @@ from ..api.requests import Answer
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.options import Options
+from ..readers.result import Samples, no_samples
 from ..results import log
 from ..results.answers import decode
 from ..results.earlier import earlier_runs
@@ -141,15 +142,17 @@ class RunResult:
     """What is shown at the end of a session.
 
     Attributes:
-        summary: None when there is none: nothing was asked, or its files could not be written.
-        failure: why its files could not be written; empty when they were.
+        summary: None when there is none: nothing was asked, or the store could not be read.
+        failure: why the store could not be read; empty when it was.
         conclusions: of several checkpoints together; None for a single one.
+        samples: reads the run's samples from the store.
         reports: the files of the report.
     """
 
     summary: Summary | None = None
     failure: str = ""
     conclusions: Conclusions | None = None
+    samples: Samples = no_samples
     reports: tuple[Path, ...] = ()
 
 

@@ -38,6 +38,7 @@ from .worker import NOTES, share_the_machine, worker_number
 
 if TYPE_CHECKING:
     from ..gate.baseline import Baseline
+    from ..runs.fold import FoldedRun
 
 _SHARED = ("token", "process")  # what workers have of the main process's run
 KEY = pytest.StashKey["BenchSession"]()
@@ -72,6 +73,7 @@ class BenchSession:
     signals: EndSignals = field(init=False)
     progress: Progress = field(init=False)
     _answering: Answering | None = None
+    _folded: FoldedRun | None = None
     _repeated: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -336,7 +338,7 @@ class BenchSession:
     # The end
 
     def finish(self, exit_status: int) -> int:
-        """Stop answering; in the main process, conclude the run.
+        """Stop answering; in the main process, conclude the run, of which `write` keeps the files.
 
         Returns:
             What pytest should exit with.
@@ -359,16 +361,29 @@ class BenchSession:
         from .finish import conclude_run
 
         try:
-            self.result = conclude_run(run, self.config, self.baseline, exit_status)
+            self.result, self._folded = conclude_run(run, self.config, self.baseline, exit_status)
         except (CkptbenchError, sqlite3.Error) as error:
             self.result = RunResult(failure=str(error))
             runlog.LOG.error("the run's files: %s", error)
             return exit_status if exit_status > 1 else 1
-        from ..reports.conclusion import conclude
-
         assert self.result.summary is not None
-        runlog.LOG.info("%s", conclude(self.result.summary).text)
         return self.result.summary.exit_status
+
+    def write(self) -> None:
+        """Write the files of a run that was concluded, once; a fault fails the session."""
+        folded, self._folded = self._folded, None
+        if folded is None:
+            return
+        from ..reports.conclusion import conclude
+        from .write import write_run
+
+        self.result = write_run(self.run, self.config.invocation_params.dir, folded, self.result)
+        summary = self.result.summary
+        assert summary is not None
+        assert self.pytest_session is not None
+        runlog.LOG.info("%s", conclude(summary).text)
+        if summary.unwritten:
+            self.pytest_session.exitstatus = summary.exit_status
 
 
 def _with_named_baseline(options: Options, directory: Path) -> Options:
