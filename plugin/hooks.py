@@ -234,11 +234,17 @@ def _label(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
     """Conclude the run and decide the exit status before it is reported; write it afterwards."""
+    from .session import terminal as screen
+    from .session.signals import INTERRUPTED
+
     bench = _session(session.config)
     if bench is not None:
         exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if exitstatus in INTERRUPTED and reporter is not None:
+            screen.show_run(reporter, bench)  # fixtures are torn down now, which may take long
     try:
         return (yield)
     finally:
@@ -261,10 +267,7 @@ def pytest_terminal_summary(
     if bench is not None and bench.options.is_dry:
         screen.show_plan(terminalreporter, bench)
     elif bench is not None:
-        shown, folder = bench.result, bench.run.folder
-        lost = screen.show_scores(terminalreporter, shown, folder)
-        bench.write()
-        screen.show_files(terminalreporter, shown, bench.result, folder, lost)
+        screen.show_run(terminalreporter, bench)
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -54,6 +55,7 @@ class Run:
         outcomes: of the items that reported so far, in the main process.
         notes: sentences for the readers of the scores.
         task_results: by checkpoint, lm-eval's own results of its tasks.
+        refused: nothing was asked, because of an option; a folder that is new is then removed.
     """
 
     options: Options
@@ -66,11 +68,16 @@ class Run:
     outcomes: Outcomes = field(default_factory=Outcomes)
     notes: list[str] = field(default_factory=list)
     task_results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refused: bool = False
     _clock: float = field(default_factory=time.monotonic)
     _store: RunStore | None = None
     process: int = field(default_factory=os.getpid)
     _log: Handler | None = None
     _closing: threading.Event | None = None
+    _new: bool = False
+
+    def __post_init__(self) -> None:
+        self._new = not self.worker and not self.folder.exists()
 
     @property
     def seconds(self) -> float:
@@ -125,6 +132,7 @@ class Run:
 
     def close(self) -> None:
         """Give the lease back, and close the store and the log."""
+        useless = self.refused and self._new and self.planned and not self.store.unreported(())
         if self._closing is not None:
             self._closing.set()
             self.store.release(self.lease)
@@ -135,6 +143,8 @@ class Run:
         if self._store is not None:
             self._store.close()
             self._store = None
+        if useless:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

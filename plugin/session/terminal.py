@@ -49,6 +49,16 @@ def repeated_errors_hidden(reporter: Any) -> Iterator[None]:
         errors.extend(hidden)
 
 
+def show_run(reporter: Any, bench: BenchSession) -> None:
+    """Print a run's result, once; write its files, and print where they lie."""
+    if bench.shown:
+        return
+    bench.shown, result, folder = True, bench.result, bench.run.folder
+    lost = show_scores(reporter, result, folder)
+    bench.write()
+    show_files(reporter, result, bench.result, folder, lost)
+
+
 def show_scores(reporter: Any, result: RunResult, folder: Path) -> list[LostSample]:
     """Print a run's result before anything is written, so that no fault in writing costs it.
 

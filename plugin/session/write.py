@@ -23,12 +23,11 @@ from ..runs.fold import FoldedRun
 from ..runs.write import write_files
 from .finish import later, reason_of
 from .run import Run, RunResult
+from .signals import INTERRUPTED
 
 
 def write_run(run: Run, directory: Path, folded: FoldedRun, result: RunResult) -> RunResult:
-    """Write the run's files, and send them to MLflow.
-
-    What cannot be written fails the run, and is named in the summary.
+    """Write the run's files; what cannot be written fails the run, and is named in the summary.
 
     Args:
         directory: pytest's invocation directory, which the options' paths are relative to.
@@ -43,17 +42,31 @@ def write_run(run: Run, directory: Path, folded: FoldedRun, result: RunResult) -
             write_baseline(baseline, directory / summary.baseline_written)
         if unwritten:
             summary = replace(summary, baseline_written="")
-    summary = _write(run, directory, folded, summary, unwritten)
-    if unwritten:
-        return replace(result, summary=summary)
+    return replace(result, summary=_write(run, directory, folded, summary, unwritten))
+
+
+def write_reports_of(run: Run, result: RunResult) -> RunResult:
+    """Write the requested reports of a run whose files are written, and send it to MLflow.
+
+    Neither is done for a run that was ended: whoever ends it may not wait.
+    """
+    summary = result.summary
+    assert summary is not None
+    if summary.unwritten:
+        return result
     summary, reports = _report(run, summary)
     if run.options.mlflow:
-        from ..tracking.mlflow import tracking_message
-
         # The files are sent as they are, so a note of the result is only shown.
-        note = tracking_message(run.folder, run.options.mlflow)
-        summary = replace(summary, notes=(*summary.notes, note))
+        summary = replace(summary, notes=(*summary.notes, _tracked(run, summary)))
     return replace(result, summary=summary, reports=reports)
+
+
+def _tracked(run: Run, summary: Summary) -> str:
+    if summary.exit_status in INTERRUPTED:
+        return f"MLflow: not tracked, the run was ended; `ckptbench mlflow {run.folder}` sends it"
+    from ..tracking.mlflow import tracking_message
+
+    return tracking_message(run.folder, run.options.mlflow)
 
 
 def _write(
