@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -234,17 +235,17 @@ def _label(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
     """Conclude the run and decide the exit status before it is reported; write it afterwards."""
-    from .session import terminal as screen
-    from .session.signals import INTERRUPTED
-
     bench = _session(session.config)
     if bench is not None:
         exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-        if exitstatus in INTERRUPTED and reporter is not None:
-            screen.show_run(reporter, bench)  # fixtures are torn down now, which may take long
+        if bench.signals.came and reporter is not None:
+            from .session import terminal as screen
+
+            with suppress(OSError):  # of a terminal that was closed
+                screen.show_run(reporter, bench)  # before fixtures end, which may take long
     try:
         return (yield)
     finally:

@@ -356,7 +356,7 @@ class BenchSession:
             else:
                 self._answering.close()
             self._answering = None
-        if exit_status in INTERRUPTED:
+        if self.signals.came:
             leave_workers_soon(self.config)
         if run.worker:
             getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -31,18 +31,19 @@ class EndSignals:
     Attributes:
         status: 128 + the number of the signal; 0 before one came, and for a single Ctrl-C, whose
             exit status pytest decides.
+        came: how many signals came that end the run.
         concluding: everything is over but writing, which the first signal does not stop.
         writing: the run's files are being written, for which the process is kept.
     """
 
     status = 0
+    came = 0
     concluding = False
     writing = False
 
     def __init__(self, *, is_worker: bool) -> None:
         self._is_worker = is_worker
         self._owner = os.getpid()
-        self._came = 0
         self._before: dict[int, Any] = {}
         self._over = False
 
@@ -82,17 +83,18 @@ class EndSignals:
             return
         if self._is_worker:  # the main process ends it, once it has written what there is
             return
-        self._came += 1
-        if self._came == 1 and number != signal.SIGINT:
+        self.came += 1
+        if self.came == 1 and number != signal.SIGINT:
             args = 128 + number, signal.Signals(number).name
-            threading.Thread(target=self._end_late, args=args, daemon=True).start()
-        if self._came == 1 and self.concluding:
+            with suppress(RuntimeError):  # no thread can be started: only the limit is lost
+                threading.Thread(target=self._end_late, args=args, daemon=True).start()
+        if self.came == 1 and self.concluding:
             return
-        if self._came > 1 or number != signal.SIGINT:
+        if self.came > 1 or number != signal.SIGINT:
             self.status = self.status or 128 + number
-        if self._came == 1:
+        if self.came == 1:
             raise KeyboardInterrupt(f"signal {signal.Signals(number).name}")
-        if self._came > 2:  # whoever insists loses what is not yet written
+        if self.came > 2:  # whoever insists loses what is not yet written
             os._exit(self.status)
 
     def _end_late(self, status: int, name: str) -> None:

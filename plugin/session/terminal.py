@@ -54,8 +54,10 @@ def show_run(reporter: Any, bench: BenchSession) -> None:
     if bench.shown:
         return
     bench.shown, result, folder = True, bench.result, bench.run.folder
-    lost = show_scores(reporter, result, folder)
-    bench.write()
+    try:
+        lost = show_scores(reporter, result, folder)
+    finally:  # the terminal may be closed
+        bench.write()
     show_files(reporter, result, bench.result, folder, lost)
 
 

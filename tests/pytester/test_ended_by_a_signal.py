@@ -12,7 +12,8 @@ TEXTS = [f"right {i:02}" for i in range(8)]
 
 # Answers three texts, then is ended while it works on the fourth, for ten minutes.
 ENGINE = """
-import os, signal, threading, time
+import os, signal, sqlite3, threading, time
+from contextlib import closing
 from pathlib import Path
 import pytest
 from ckptbench import Filled
@@ -26,6 +27,11 @@ def note(line):
         log.write(f"{line}\\n")
 
 
+def stored():
+    with closing(sqlite3.connect(HERE / "results/r/store.sqlite", timeout=60)) as store:
+        return store.execute("SELECT COUNT(*) FROM served").fetchone()[0]
+
+
 class Slow:
     fingerprint, settings = "slow", {}
 
@@ -34,7 +40,8 @@ class Slow:
             note(request.text)
             if index == 3 and not (HERE / "ended").exists():
                 (HERE / "ended").touch()
-                time.sleep(0.5)  # the three are stored
+                while stored() < 3:
+                    time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGTERM)
                 if not given_up.wait(600):
                     note("waited")
@@ -87,11 +94,11 @@ def test_what_cannot_be_interrupted_ends_with_the_time_and_everything_is_written
     slow: Any,
 ) -> None:
     slow.file("hangs", "")
-    slow.file("hasty.py", "import ckptbench.session.signals as s\ns.GRACE_S = 3.0\n")
+    slow.file("hasty.py", "import ckptbench.session.signals as s\ns.GRACE_S = 12.0\n")
     result = slow.run_apart("--run-id=r", plugins=["hasty"])
     assert result.ret == 128 + signal.SIGTERM
     is_written(slow, result.stdout.str())
-    assert "ended 3 s after SIGTERM, while something still ran" in result.stderr.str()
+    assert "ended 12 s after SIGTERM, while something still ran" in result.stderr.str()
 
 
 @pytest.mark.skipif(find_spec("mlflow") is None, reason="mlflow is not installed")
