@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -248,23 +249,32 @@ def _label(text: str, **markup: bool) -> str | tuple[str, dict[str, bool]]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
-    """Conclude the run and decide the exit status before it is reported."""
+    """Conclude the run and decide the exit status before it is reported; write it afterwards."""
     bench = _session(session.config)
     if bench is not None:
         exitstatus = bench.finish(int(exitstatus))
         empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         session.exitstatus = 0 if empty and bench.options.is_dry else exitstatus
-    result = yield
-    if bench is not None and bench.signals.status:  # pytest shows no summary for such a status
-        session.exitstatus = bench.signals.status
-    return result
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if bench.signals.came and reporter is not None:
+            from .session import terminal as screen
+
+            with suppress(OSError):  # of a terminal that was closed
+                screen.show_run(reporter, bench)  # before fixtures end, which may take long
+    try:
+        return (yield)
+    finally:
+        if bench is not None:
+            bench.write()  # where pytest had no summary to show
+        if bench is not None and bench.signals.status:  # pytest shows none for such a status
+            session.exitstatus = bench.signals.status
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(
     terminalreporter: Any, config: pytest.Config
 ) -> Generator[None, Any, Any]:
-    """Show few of many errors with one cause, and the run's summary below pytest's."""
+    """Show few of many errors with one cause, below pytest's the run's summary; then write it."""
     from .session import terminal as screen
 
     with screen.repeated_errors_hidden(terminalreporter):
@@ -273,7 +283,7 @@ def pytest_terminal_summary(
     if bench is not None and bench.options.is_dry:
         screen.show_plan(terminalreporter, bench)
     elif bench is not None:
-        screen.show(terminalreporter, bench.result, bench.run.folder)
+        screen.show_run(terminalreporter, bench)
     return result
 
 

@@ -53,6 +53,7 @@ class LoadOptions:
         tokenizer: the folder of the tokenizer, where it is not the checkpoint's own.
         attention: transformers' name of the implementation; empty lets it choose.
         base: for a kind that has a `base`: the loaded base checkpoint.
+        trusted: the one folder whose Python code may run, resolved; None: none may.
         session: all options of the session; None outside of one.
         add_note: takes a sentence for the readers of the scores; outside of a session nobody does.
     """
@@ -63,6 +64,7 @@ class LoadOptions:
     tokenizer: Path | None = None
     attention: str = ""
     base: Any = None
+    trusted: Path | None = None
     session: Options | None = None
     add_note: Callable[[str], None] = lambda note: None
 

@@ -43,6 +43,7 @@ _INSTEAD: Mapping[str, str] = {
 
 # --model-args: only what none of the options covers.
 _MODEL_KEYS = ("revision", "attn_implementation", "trust_remote_code")
+_EVERYBODY = ("true", "1", "yes", "on")
 _ATTENTIONS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 _OPTIONS: Mapping[str, str] = {
     "pretrained": "--checkpoint=SPEC",
@@ -140,7 +141,9 @@ def model_args(text: str) -> dict[str, str]:
         ArgumentTypeError: naming the key, and the option that covers it.
     """
     example = "KEY=VALUE[,KEY=VALUE...] such as revision=main,attn_implementation=eager"
-    found = key_values(text, example, texts=_MODEL_KEYS[:2])
+    found = key_values(text, example, texts=_MODEL_KEYS)
+    if str(found.get("trust_remote_code", "")).lower() == "false":
+        del found["trust_remote_code"]
     for key, value in found.items():
         if key in _OPTIONS:
             raise ArgumentTypeError(f"{key} has an option of its own: {_OPTIONS[key]}")
@@ -149,15 +152,13 @@ def model_args(text: str) -> dict[str, str]:
                 f"unknown key {key!r}{nearest(key, (*_MODEL_KEYS, *_OPTIONS))}; known are "
                 f"{', '.join(_MODEL_KEYS)}"
             )
-        if key == "trust_remote_code":
-            if value is True:
-                raise ArgumentTypeError(
-                    "trust_remote_code=true would run code that comes with the weights, in this "
-                    "process; only architectures that transformers has itself are loaded"
-                )
-            if value is not False:
-                raise expected("true or false for trust_remote_code", value)
-        elif not isinstance(value, str) or not value:
+        if key == "trust_remote_code" and str(value).lower() in _EVERYBODY:
+            raise ArgumentTypeError(
+                f"trust_remote_code={str(value).lower()} would run code that comes with the "
+                "weights, whichever they are, in this process; trust_remote_code=DIR runs that of "
+                "one checkpoint, by its folder or its name on the hub: read it first"
+            )
+        if not isinstance(value, str) or not value:
             raise expected(f"a name for {key}", value)
     attention = found.get("attn_implementation", _ATTENTIONS[0])
     if attention not in _ATTENTIONS:
@@ -165,7 +166,7 @@ def model_args(text: str) -> dict[str, str]:
             f"expected attn_implementation to be one of {', '.join(_ATTENTIONS)}, got "
             f"{attention!r}{nearest(str(attention), _ATTENTIONS)}"
         )
-    return {key: str(value) for key, value in found.items() if key != "trust_remote_code"}
+    return found
 
 
 def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, Any]:

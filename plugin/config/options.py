@@ -127,7 +127,8 @@ class Options:
     model_args: Mapping[str, str] = option(key_values.model_args, {}, "KEY=VALUE[,...]",
         many="merge",
         help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
-        "attn_implementation=eager|sdpa|flash_attention_2")
+        "attn_implementation=eager|sdpa|flash_attention_2, trust_remote_code=DIR (the one "
+        "checkpoint whose Python code may run)")
     steps_per_epoch: int | None = option(parse.positive_int, None, "N",
         help="optimizer steps per epoch, for checkpoints whose epoch is not known")
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from ..config.options import Options
 from ..results.summary import CheckpointResult
 from .run import finished_runs
 
 NAMES = ("last", "best")
+
+
+def with_named_baseline(options: Options, directory: Path) -> Options:
+    """With the folder of the run that `last` or `best` is, unless a file has that name.
+
+    Raises:
+        CkptbenchError: there is no such run.
+    """
+    name = str(options.baseline)
+    if name not in NAMES or options.update_baseline or (directory / name).exists():
+        return options
+    found = named_baseline(name, directory / options.results_dir, options.run_id)
+    return replace(options, baseline=Path(options.results_dir, found.name))
 
 
 def named_baseline(name: str, results: Path, own: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime
@@ -64,7 +64,7 @@ def read_run(folder: Path) -> Result:
             tables |= found
             planned |= hashes
             notes += problems
-        measurements.append(_measurement(folder, checkpoint, tables, planned))
+        measurements.append(measurement_of(folder, checkpoint, tables, planned))
     return Result(
         folder,
         "ckptbench",
@@ -81,12 +81,20 @@ def read_summary(folder: Path) -> Summary:
     Raises:
         CkptbenchError: it is missing, of another version, or not whole.
     """
-    from pydantic import TypeAdapter, ValidationError
-
     path = folder / SUMMARY
     if not path.is_file():
         raise CkptbenchError(f"holds no {SUMMARY}", where=str(folder), remedy=_REMEDY)
-    content = read_object(path)
+    return summary_of(read_object(path), path)
+
+
+def summary_of(content: dict[str, Any], path: Path) -> Summary:
+    """The summary that the JSON object of a `summary.json` is.
+
+    Raises:
+        CkptbenchError: as `read_summary`.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
     written = content.get("format")
     if written not in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         raise CkptbenchError(
@@ -124,8 +132,12 @@ def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[Sampl
     """
     path = samples_path(folder, checkpoint, benchmark)
     for number, line in _lines(path):
-        row = _parsed(line, path, number)
-        yield SampleRow(checkpoint, benchmark, **{key: row[key] for key in _OF_THE_LINE})
+        yield sample_row(checkpoint, benchmark, _parsed(line, path, number))
+
+
+def sample_row(checkpoint: str, benchmark: str, line: dict[str, Any]) -> SampleRow:
+    """The row that a parsed line of a sample file is."""
+    return SampleRow(checkpoint, benchmark, **{key: line[key] for key in _OF_THE_LINE})
 
 
 def sample_heads(path: Path) -> Iterator[dict[str, Any]]:
@@ -210,7 +222,7 @@ def _table(trials: list[TrialValue], result: BenchmarkResult) -> SampleValues | 
         table = tabulate(trials, reducer_of(dict(result.reducer)), result.benchmark)
     except (CkptbenchError, ValueError):
         return None
-    return _checked(table, result)
+    return checked_table(table, result)
 
 
 def _kept_table(
@@ -230,10 +242,10 @@ def _kept_table(
         return None
     if kept is None or set(kept.outcomes) != scored:
         return None
-    return _checked(table_of(kept), result)
+    return checked_table(table_of(kept), result)
 
 
-def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
+def checked_table(table: SampleValues, result: BenchmarkResult) -> SampleValues | None:
     """The columns of the metrics that a result shows; None when they give other scores.
 
     A run may show only some of its metrics, and beside them others that are made of all answers at
@@ -256,12 +268,17 @@ def _checked(table: SampleValues, result: BenchmarkResult) -> SampleValues | Non
     return table if same or not result.coverage.complete else None
 
 
-def _measurement(
+def measurement_of(
     folder: Path,
     checkpoint: CheckpointResult,
-    tables: dict[str, SampleValues],
-    planned: dict[str, frozenset[str]],
+    tables: Mapping[str, SampleValues],
+    planned: Mapping[str, frozenset[str]],
 ) -> Measurement:
+    """A checkpoint of a run's summary as it is compared.
+
+    Args:
+        tables, planned: the values, and the hashes of the planned samples, by protocol.
+    """
     seq_len, facts = sequence_and_facts(checkpoint.settings)
     composite = checkpoint.composite
     return Measurement(

@@ -191,7 +191,7 @@ def _exit(summary: Summary, levels: Collection[str], failed: bool) -> str:
 def _next(summary: Summary, found: Collection[Word]) -> str:
     """What to do next, where the sentence does not say so yet."""
     if summary.baseline_written:
-        return f"; {summary.baseline_written} was written"
+        return f"; {summary.baseline_written} becomes the new baseline"
     if not summary.complete and summary.checkpoints:
         return f"; the same command with --run-id={summary.run_id} runs only what is missing"
     if any(WORDS[word].level == "bad" for word in found):

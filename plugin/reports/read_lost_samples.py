@@ -1,4 +1,4 @@
-"""Reads the samples that a run lost from its files, and what the baseline's checkpoint answered."""
+"""The texts of samples that a run lost, and what the baseline's checkpoint answered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from .._util.errors import CkptbenchError
 from ..gate.verdict import SEVERITY
 from ..readers.baseline import load
-from ..readers.result import SampleRow
+from ..readers.result import SampleRow, Samples
 from ..readers.run import SUMMARY, read_summary, sample_rows
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from .flips import changed_rows
@@ -21,14 +21,12 @@ ANSWER_CHARS = 60
 RUNS_SEARCHED = 50  # for the baseline's answers, the newest first
 
 
-def lost_samples(summary: Summary, folder: Path, most: int) -> list[LostSample]:
-    """The first lost samples of a run whose files are written, of each regressed benchmark in turn.
+def lost_samples(summary: Summary, folder: Path, rows: Samples, most: int) -> list[LostSample]:
+    """The first lost samples of a run, of each regressed benchmark in turn.
 
     Args:
         folder: the run's.
-
-    Raises:
-        CkptbenchError: a sample file of the run cannot be read.
+        rows: reads its samples.
     """
     found = [
         (checkpoint, result)
@@ -37,16 +35,16 @@ def lost_samples(summary: Summary, folder: Path, most: int) -> list[LostSample]:
         if result.primary and any(flip.change == "lost" for flip in result.flips)
     ]
     worst_first = sorted(found, key=lambda each: _severity(each[1]))[:most]
-    in_turn = zip_longest(*(list(_lost(*each, folder, most)) for each in worst_first))
+    in_turn = zip_longest(*(list(_lost(*each, folder, rows, most)) for each in worst_first))
     return [sample for turn in in_turn for sample in turn if sample is not None][:most]
 
 
 def _lost(
-    checkpoint: CheckpointResult, result: BenchmarkResult, folder: Path, most: int
+    checkpoint: CheckpointResult, result: BenchmarkResult, folder: Path, rows: Samples, most: int
 ) -> Iterator[LostSample]:
     lost = [flip.nodeid for flip in result.flips if flip.change == "lost"][:most]
-    rows = sample_rows(folder, checkpoint.name, result.benchmark)
-    own = changed_rows(rows, result.protocol, dict.fromkeys(lost, "lost"), by_hash=False)
+    found = rows(checkpoint.name, result.benchmark)
+    own = changed_rows(found, result.protocol, dict.fromkeys(lost, "lost"), by_hash=False)
     hashes = dict.fromkeys((row.hash for row in own.values()), "won")
     before = _rows_before(checkpoint, result, folder, hashes)
     for row in (own[nodeid] for nodeid in lost if nodeid in own):

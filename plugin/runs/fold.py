@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..api.requests import MTP_HEADS
 from ..config.options import Options
 from ..gate.baseline import Baseline
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
+from ..gate.measurement import BenchmarkMeasurement
 from ..gate.scope import Scope
 from ..gate.verdict import Rules, Verdict
 from ..results.answers import decode
@@ -33,12 +34,14 @@ class FoldedRun:
         baselines: each complete checkpoint's result in the form of a baseline.
         notes: sentences for the readers of the scores.
         errors: every error: the item and its reason.
+        measured: each checkpoint's scores with their tables, one measurement a group.
     """
 
     checkpoints: tuple[CheckpointResult, ...]
     baselines: Mapping[str, Baseline]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+    measured: Mapping[str, Sequence[BenchmarkMeasurement]]
 
     @property
     def complete(self) -> bool:
@@ -90,7 +93,13 @@ def fold_run(
             baselines[name] = folded.as_baseline(result, options, created)
     errors = tuple(line for group in groups for line in group.errors)
     notes = [f"{name_list(names, len(results))}: {note}" for note, names in noted.items()] + notes
-    return FoldedRun(tuple(results), baselines, tuple(dict.fromkeys(notes)), errors)
+    return FoldedRun(
+        tuple(results),
+        baselines,
+        tuple(dict.fromkeys(notes)),
+        errors,
+        {result.name: each.measured for result, each in zip(results, folds, strict=True)},
+    )
 
 
 def _group_folds(

@@ -47,7 +47,7 @@ def write_files(
     for number, group in enumerate(store.groups()):
         files.setdefault((group.checkpoint, group.benchmark), []).append((number, group))
     for (checkpoint, benchmark), groups in sorted(files.items()):
-        write_samples(folder, checkpoint, benchmark, _sample_lines(store, outcomes, groups))
+        write_samples(folder, checkpoint, benchmark, sample_lines(store, outcomes, groups))
     write_problems(folder, store, outcomes)
 
 
@@ -58,9 +58,10 @@ def gate_fails(summary: Summary, gate: str) -> bool:
     return failed or (gate != "off" and nothing_compared(summary))
 
 
-def _sample_lines(
+def sample_lines(
     store: RunStore, outcomes: Mapping[str, Outcome], groups: list[tuple[int, GroupMetadata]]
 ) -> Iterator[str]:
+    """The lines of a sample file; each group with its index in the plan."""
     for number, group in groups:
         metrics = value_names(reducer_of(group.reducer), group.benchmark)
         for item, fields, response in store.answered(number):

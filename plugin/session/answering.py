@@ -166,10 +166,11 @@ class Answering:
             if block.answered < len(block.items):
                 del self._blocks[number]
 
-    def close(self, wait_s: float = 30.0) -> None:
-        """Stop after the current answers and store them."""
+    def close(self, wait_s: float = 30.0, give_up: Callable[[], None] = lambda: None) -> None:
+        """Stop after the current answers, those that `give_up` does not end, and store them."""
         self._stopping = True
         self._to_ask.put(_STOP)
+        give_up()
         deadline = time.monotonic() + wait_s
         for thread in self._threads:
             thread.join(timeout=max(0.0, deadline - time.monotonic()))
@@ -257,7 +258,8 @@ class Answering:
         except BaseException as error:  # a dead thread would be waited for without end
             reason = f"the engine failed: {type(error).__name__}: {error}"
             detail = traceback.format_exc()
-            runlog.LOG.error("%s: %s\n%s", block.group.title, reason, detail)
+            if not self._stopping:
+                runlog.LOG.error("%s: %s\n%s", block.group.title, reason, detail)
         if not (self._stopping or block.dropped):
             for item in block.items:
                 if item.position not in answered:

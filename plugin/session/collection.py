@@ -53,6 +53,11 @@ class Collected:
     _owners: dict[str, str] = field(default_factory=dict)
     _refusals: list[CkptbenchError] = field(default_factory=list)
 
+    def give_up(self) -> None:
+        """End what the engines and sandboxes of all groups are doing."""
+        for group in self.groups:
+            group.fixtures.give_up()
+
     @cached_property
     def resolver(self) -> CheckpointResolver | None:
         """What resolves `--checkpoint`; None where no plugin does, and specs stay as given."""

@@ -1,36 +1,33 @@
-"""The end of a session: outcomes become a summary, the summary becomes files and an exit status."""
+"""The end of a session: outcomes become a summary and an exit status."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from .._util.atomic import atomic_write_text
 from .._util.errors import CkptbenchError, one_line
 from .._util.extensions import hooks
-from .._util.jsonio import pretty
-from .._util.overwrite import REMOVE, RESULTS_COPY, check_output
 from .._util.text import counted
 from ..config.eval_config import EvalPlan
 from ..config.options import Options, remaking_options, sampling_options
 from ..gate.baseline import Baseline
 from ..gate.scope import Scope
-from ..readers.baseline import write as write_baseline
-from ..readers.run import SUMMARY
 from ..reports.phrases import missing_packages_note
-from ..reports.run_files import write_reports
 from ..results import log as runlog
 from ..results.environment import describe_environment, hide_secrets
-from ..results.lm_eval_format import results_file, task_results
 from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
-from ..runs.write import gate_fails, write_files
+from ..runs.in_memory import measurements, stored_rows
+from ..runs.write import gate_fails
 from .run import Run, RunContext, RunResult
+
+if TYPE_CHECKING:
+    from ..analysis.conclusions import Conclusions
 
 # pytest's own options that leave items out, by their destination.
 _SELECTING = {
@@ -46,8 +43,8 @@ _SELECTING = {
 
 def conclude_run(
     run: Run, config: pytest.Config, baseline: Baseline | None, exit_status: int
-) -> RunResult:
-    """Fold, write the run's files and decide the exit status.
+) -> tuple[RunResult, FoldedRun]:
+    """Fold, conclude and decide the exit status, in memory: nothing is written.
 
     Args:
         exit_status: what pytest would exit with; only 0 and 1 are decided anew.
@@ -72,6 +69,12 @@ def conclude_run(
     notes = [*folded.notes, *run.store.notes(), *run.notes, missing_packages_note(missed)]
     if stored := run.store.unreported(outcomes):
         notes.append(f"{counted(stored, 'answer')} stored and not reported: not asked again")
+    refusal = _no_baseline_because(options, folded)
+    if refusal:
+        notes.append(f"{options.baseline} was not written: {refusal}")
+    interrupted = exit_status not in (0, 1)
+    if options.report and interrupted:
+        notes.append(f"no report of an interrupted run was written: {later(run.folder)}")
     summary = Summary(
         run_id=options.run_id,
         started=run.started_iso,
@@ -83,105 +86,55 @@ def conclude_run(
         environment=environment,
         notes=tuple(dict.fromkeys(filter(None, notes))),
         rerun_options=tuple(_rerun_options(config.invocation_params.args)),
+        baseline_written=str(options.baseline) if options.update_baseline and not refusal else "",
         given=_given(options),
         drawing={name: getattr(options, name) for name in sampling_options()},
     )
-    unwritten: list[str] = []
-    refusal = ""
-    with _noted(unwritten):
-        summary, refusal = _update_baseline(options, config.invocation_params.dir, folded, summary)
-    if exit_status in (0, 1):
+    conclusions = None
+    if not interrupted:
         # Writing a new baseline accepts the differences from the old one.
         gate = "off" if summary.baseline_written else options.gate
         failed = run.outcomes.others_failed or bool(refusal) or gate_fails(summary, gate)
-        summary = replace(summary, exit_status=int(failed))
-    result = _write(run, config.invocation_params.dir, folded, summary, unwritten)
-    if options.mlflow and result.summary is not None and not unwritten:
-        from ..tracking.mlflow import tracking_message
-
-        # The files are sent as they are, so a note of the result is only shown.
-        note = tracking_message(run.folder, options.mlflow)
-        shown = replace(result.summary, notes=(*result.summary.notes, note))
-        return replace(result, summary=shown)
-    return result
+        summary, conclusions = _together(run, folded, replace(summary, exit_status=int(failed)))
+    return RunResult(summary, "", conclusions, stored_rows(run.store, outcomes)), folded
 
 
-def _write(
-    run: Run, directory: Path, folded: FoldedRun, summary: Summary, unwritten: list[str]
-) -> RunResult:
-    """Write the run's files; what cannot be written fails the run, and is named."""
-    if not run.store.path.exists():
-        unwritten.append(
-            f"{run.folder}: the run's folder was removed while it ran: nothing is kept"
-        )
-        return RunResult(_failed(summary, unwritten))
-    with _noted(unwritten):
-        write_files(
-            run.folder, run.store, run.outcomes.by_nodeid, folded, summary, run.task_results
-        )
-        _write_copies(run, directory, summary)
-    if unwritten:
-        # What was written says that all is well. The disk may have room for less than before.
-        summary = _failed(summary, unwritten)
-        try:
-            write_reports(run.folder, summary, run.task_results)
-        except CkptbenchError:
-            with suppress(OSError):
-                (run.folder / SUMMARY).unlink(missing_ok=True)
-        return RunResult(summary)
-    return _report(run, summary)
+def later(folder: Path) -> str:
+    """How a report that was not written is made."""
+    return f"`ckptbench report {folder}` makes it of what is on disk"
 
 
-@contextmanager
-def _noted(unwritten: list[str]) -> Iterator[None]:
-    """Note a file that cannot be written: the scores are shown all the same."""
+def _no_baseline_because(options: Options, folded: FoldedRun) -> str:
+    """Why no baseline is written though one was requested; empty where one is, or none was."""
+    if not options.update_baseline or options.baseline is None:
+        return ""
+    if len(folded.checkpoints) != 1:
+        return f"a baseline holds one checkpoint, this session has {len(folded.checkpoints)}"
+    return "" if folded.baselines else "the run is incomplete"
+
+
+def _together(run: Run, folded: FoldedRun, summary: Summary) -> tuple[Summary, Conclusions | None]:
+    """Draw conclusions from several checkpoints; one that fails is a note, and loses no score."""
+    if len(summary.checkpoints) < 2:
+        return summary, None
+    from ..analysis.conclude import conclude
+
+    options = run.options
     try:
-        yield
-    except (CkptbenchError, OSError) as error:
-        reason = f"{error.where}: {error.what}" if isinstance(error, CkptbenchError) else str(error)
-        runlog.LOG.error("%s", reason)
-        unwritten.append(f"{reason}; the answers are stored: run again with the same --run-id")
-
-
-def _failed(summary: Summary, unwritten: list[str]) -> Summary:
-    status = summary.exit_status or 1
-    return replace(summary, unwritten=tuple(unwritten), exit_status=status)
-
-
-def _report(run: Run, summary: Summary) -> RunResult:
-    """Draw conclusions from several checkpoints, and write the requested report."""
-    # Neither may lose the run: an error becomes a note, and a report that is missing fails it.
-    options, folder = run.options, run.folder
-    several = len(summary.checkpoints) > 1
-    if not several and not options.report:
-        return RunResult(summary)
-    later = f"`ckptbench report {folder}` makes it of what is on disk"
-    if summary.exit_status not in (0, 1):
-        if options.report:
-            note = f"no report of an interrupted run was written: {later}"
-            summary = replace(summary, notes=(*summary.notes, note))
-        return RunResult(summary)
-    from ..reports.write import concluded, write_report
-
-    try:
-        found, conclusions = concluded(
-            folder, alpha=options.alpha, tolerance=options.tolerance, seed=options.seed
-        )
-        files = write_report([found], conclusions, folder, options.report) if options.report else ()
-        return RunResult(summary, "", conclusions if several else None, tuple(files))
+        found = measurements(run.folder, folded, summary)
+        alpha, tolerance, seed = options.alpha, options.tolerance, options.seed
+        return summary, conclude(found, alpha=alpha, tolerance=tolerance, seed=seed)
     except Exception as error:
-        reason = str(error).partition("\n")[0]
-        if not isinstance(error, CkptbenchError):
-            reason = f"{type(error).__name__}: {one_line(error)}"
-            atomic_write_text(folder / "report_error.log", traceback.format_exc())
-        if options.report:
-            fault = f"the report was not written: {reason}; {later}"
-            summary = replace(summary, unwritten=(*summary.unwritten, fault), exit_status=1)
-        else:
-            note = f"nothing is concluded of the checkpoints together: {reason}"
-            summary = replace(summary, notes=(*summary.notes, note))
-        write_reports(folder, summary, run.task_results)
-        return RunResult(summary)
+        note = f"nothing is concluded of the checkpoints together: {reason_of(error)}"
+        runlog.LOG.error("%s\n%s", note, traceback.format_exc())
+        return replace(summary, notes=(*summary.notes, note)), None
+
+
+def reason_of(error: Exception) -> str:
+    """The first line on an error, whosever it is."""
+    if isinstance(error, CkptbenchError):
+        return str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {one_line(error)}"
 
 
 def _given(options: Options) -> dict[str, Given]:
@@ -200,43 +153,6 @@ def _given(options: Options) -> dict[str, Given]:
         hidden = isinstance(plain, str) and not shown.endswith(f"={plain}")
         found[name] = Given(shown.partition("=")[2] if hidden else plain, source)
     return found
-
-
-def _update_baseline(
-    options: Options, directory: Path, folded: FoldedRun, summary: Summary
-) -> tuple[Summary, str]:
-    """Write the baseline file if requested; the summary, and why it was not written."""
-    if not options.update_baseline or options.baseline is None:
-        return summary, ""
-    refusal = ""
-    if len(folded.checkpoints) != 1:
-        refusal = f"a baseline holds one checkpoint, this session has {len(folded.checkpoints)}"
-    elif not folded.baselines:
-        refusal = "the run is incomplete"
-    if refusal:
-        note = f"{options.baseline} was not written: {refusal}"
-        return replace(summary, notes=(*summary.notes, note)), refusal
-    (baseline,) = folded.baselines.values()
-    write_baseline(baseline, directory / options.baseline)
-    return replace(summary, baseline_written=str(options.baseline)), ""
-
-
-def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
-    """Write the copies of result files that the configuration wants elsewhere."""
-    measured = {checkpoint.name: checkpoint for checkpoint in summary.checkpoints}
-    for group in run.store.groups():
-        checkpoint = measured.get(group.checkpoint)
-        if not group.output_path or not group.primary or checkpoint is None:
-            continue
-        content = task_results(
-            summary, checkpoint, group.benchmark, run.task_results.get(checkpoint.name)
-        )
-        path = directory / group.output_path
-        if path.suffix != ".json" or len(summary.checkpoints) > 1:
-            name = results_file(checkpoint, group.benchmark, alone=False)
-            path = path.with_suffix("") / name
-        check_output(path, RESULTS_COPY, remedy=REMOVE)
-        atomic_write_text(path, pretty(content))
 
 
 def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -176,6 +177,14 @@ class GroupFixtures:
         for name in self.names:
             definition(name).addfinalizer(before_release)
         return values
+
+    def give_up(self) -> None:
+        """End what the engine and the sandbox are doing, where they can."""
+        for name in ("engine", "sandbox"):
+            give_up = getattr((self.values or {}).get(name), "give_up", None)
+            with suppress(Exception):  # of somebody else: the run is written all the same
+                if give_up is not None:
+                    give_up()
 
     def _release(self, on_release: Callable[[Engine], None]) -> None:
         """Drop the references to a model that is torn down: the next one needs its memory."""

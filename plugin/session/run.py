@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from ..api.requests import Answer
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.options import Options
+from ..readers.result import Samples, no_samples
 from ..results import log
 from ..results.answers import decode
 from ..results.earlier import earlier_runs
@@ -53,6 +55,7 @@ class Run:
         outcomes: of the items that reported so far, in the main process.
         notes: sentences for the readers of the scores.
         task_results: by checkpoint, lm-eval's own results of its tasks.
+        refused: nothing was asked, because of an option; a folder that is new is then removed.
     """
 
     options: Options
@@ -65,11 +68,16 @@ class Run:
     outcomes: Outcomes = field(default_factory=Outcomes)
     notes: list[str] = field(default_factory=list)
     task_results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refused: bool = False
     _clock: float = field(default_factory=time.monotonic)
     _store: RunStore | None = None
     process: int = field(default_factory=os.getpid)
     _log: Handler | None = None
     _closing: threading.Event | None = None
+    _new: bool = False
+
+    def __post_init__(self) -> None:
+        self._new = not self.worker and not self.folder.exists()
 
     @property
     def seconds(self) -> float:
@@ -124,6 +132,7 @@ class Run:
 
     def close(self) -> None:
         """Give the lease back, and close the store and the log."""
+        useless = self.refused and self._new and self.planned and not self.store.unreported(())
         if self._closing is not None:
             self._closing.set()
             self.store.release(self.lease)
@@ -134,6 +143,8 @@ class Run:
         if self._store is not None:
             self._store.close()
             self._store = None
+        if useless:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +152,17 @@ class RunResult:
     """What is shown at the end of a session.
 
     Attributes:
-        summary: None when there is none: nothing was asked, or its files could not be written.
-        failure: why its files could not be written; empty when they were.
+        summary: None when there is none: nothing was asked, or the store could not be read.
+        failure: why the store could not be read; empty when it was.
         conclusions: of several checkpoints together; None for a single one.
+        samples: reads the run's samples from the store.
         reports: the files of the report.
     """
 
     summary: Summary | None = None
     failure: str = ""
     conclusions: Conclusions | None = None
+    samples: Samples = no_samples
     reports: tuple[Path, ...] = ()
 
 

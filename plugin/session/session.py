@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,10 +35,11 @@ from .progress import Progress
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .signals import INTERRUPTED, EndSignals
-from .worker import NOTES, share_the_machine, worker_number
+from .worker import NOTES, leave_workers_soon, share_the_machine, worker_number
 
 if TYPE_CHECKING:
     from ..gate.baseline import Baseline
+    from ..runs.fold import FoldedRun
 
 _SHARED = ("token", "process")  # what workers have of the main process's run
 KEY = pytest.StashKey["BenchSession"]()
@@ -57,6 +58,7 @@ class BenchSession:
         runner: runs the items; None until the plan is made, and when there are none to run.
         refused: whether an option does not fit what was collected.
         result: of the run, once it is over.
+        shown: whether that is on the terminal.
         signals: those that end the run early.
         progress: shows on the terminal how far it is; silent in a worker.
     """
@@ -70,9 +72,11 @@ class BenchSession:
     runner: Runner | None = None
     refused: bool = False
     result: RunResult = field(default_factory=RunResult)
+    shown: bool = False
     signals: EndSignals = field(init=False)
     progress: Progress = field(init=False)
     _answering: Answering | None = None
+    _folded: FoldedRun | None = None
     _repeated: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -89,7 +93,9 @@ class BenchSession:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
         if not workerinput and options.baseline is not None:
-            options = _with_named_baseline(options, config.invocation_params.dir)
+            from ..readers.earlier_baseline import with_named_baseline
+
+            options = with_named_baseline(options, config.invocation_params.dir)
         checkpoints = checkpoint_params(options.checkpoint)
         if workerinput:  # those that the main process found
             found = workerinput["ckptbench_checkpoints"]
@@ -341,7 +347,7 @@ class BenchSession:
     # The end
 
     def finish(self, exit_status: int) -> int:
-        """Stop answering; in the main process, conclude the run.
+        """Stop answering; in the main process, conclude the run, of which `write` keeps the files.
 
         Returns:
             What pytest should exit with.
@@ -350,8 +356,13 @@ class BenchSession:
         run, exit_status = self.run, self.signals.status or exit_status
         if self._answering is not None:
             # Whoever interrupts it may kill it soon: a long request is not waited for.
-            self._answering.close(wait_s=3.0 if exit_status in INTERRUPTED else 30.0)
+            if exit_status in INTERRUPTED:
+                self._answering.close(3.0, self.collected.give_up)
+            else:
+                self._answering.close()
             self._answering = None
+        if self.signals.came:
+            leave_workers_soon(self.config)
         if run.worker:
             getattr(self.config, "workeroutput", {})[NOTES] = list(run.notes)
         if run.taken_over:
@@ -360,28 +371,34 @@ class BenchSession:
         stopped_before = exit_status > 1 and exit_status not in INTERRUPTED
         stopped_before = stopped_before and not run.outcomes.by_nodeid
         if run.worker or stopped_before or not run.planned:
+            run.refused = stopped_before and exit_status == pytest.ExitCode.USAGE_ERROR
             return exit_status
         from .finish import conclude_run
 
         try:
-            self.result = conclude_run(run, self.config, self.baseline, exit_status)
+            self.result, self._folded = conclude_run(run, self.config, self.baseline, exit_status)
         except (CkptbenchError, sqlite3.Error) as error:
             self.result = RunResult(failure=str(error))
             runlog.LOG.error("the run's files: %s", error)
             return exit_status if exit_status > 1 else 1
-        from ..reports.conclusion import conclude
-
         assert self.result.summary is not None
-        runlog.LOG.info("%s", conclude(self.result.summary).text)
         return self.result.summary.exit_status
 
+    def write(self) -> None:
+        """Write the files of a run that was concluded, once; a fault fails the session."""
+        folded, self._folded = self._folded, None
+        if folded is None:
+            return
+        from ..reports.conclusion import conclude
+        from .write import write_reports_of, write_run
 
-def _with_named_baseline(options: Options, directory: Path) -> Options:
-    """With the folder of the run that `last` or `best` is, unless a file has that name."""
-    from ..readers.earlier_baseline import NAMES, named_baseline
-
-    name = str(options.baseline)
-    if name not in NAMES or options.update_baseline or (directory / name).exists():
-        return options
-    found = named_baseline(name, directory / options.results_dir, options.run_id)
-    return replace(options, baseline=Path(options.results_dir, found.name))
+        directory = self.config.invocation_params.dir
+        with self.signals.while_writing():
+            self.result = write_run(self.run, directory, folded, self.result)
+        self.result = write_reports_of(self.run, self.result)
+        summary = self.result.summary
+        assert summary is not None
+        assert self.pytest_session is not None
+        runlog.LOG.info("%s", conclude(summary).text)
+        if summary.unwritten:
+            self.pytest_session.exitstatus = summary.exit_status

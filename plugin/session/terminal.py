@@ -16,7 +16,7 @@ from ..reports.github import FLIPS_SHOWN as GITHUB_FLIPS
 from ..reports.github import report_to_github
 from ..reports.lost_samples import LostSample
 from ..reports.terminal import conclusion_line, folded, terminal_lines
-from ..reports.terminal_details import Line
+from ..reports.terminal_details import RED, Line
 from ..results import log as runlog
 from ..results.outcome import status_of
 from ..results.summary import Summary
@@ -49,8 +49,24 @@ def repeated_errors_hidden(reporter: Any) -> Iterator[None]:
         errors.extend(hidden)
 
 
-def show(reporter: Any, result: RunResult, folder: Path) -> None:
-    """Print a run's result, and report it to GitHub inside a job there."""
+def show_run(reporter: Any, bench: BenchSession) -> None:
+    """Print a run's result, once; write its files, and print where they lie."""
+    if bench.shown:
+        return
+    bench.shown, result, folder = True, bench.result, bench.run.folder
+    try:
+        lost = show_scores(reporter, result, folder)
+    finally:  # the terminal may be closed
+        bench.write()
+    show_files(reporter, result, bench.result, folder, lost)
+
+
+def show_scores(reporter: Any, result: RunResult, folder: Path) -> list[LostSample]:
+    """Print a run's result before anything is written, so that no fault in writing costs it.
+
+    Returns:
+        The samples that the baseline got right, as many as GitHub shows.
+    """
     quiet = reporter.verbosity < 0
     if result.failure:
         if not quiet:
@@ -59,45 +75,62 @@ def show(reporter: Any, result: RunResult, folder: Path) -> None:
         reporter.write_line("Nothing measured is lost: run again with the same --run-id.")
     summary = result.summary
     if summary is None:
-        return
+        return []
     reporter.ensure_newline()
-    if not quiet:
+    lost = _lost(result, summary, folder)
+    if quiet:
+        lines = [conclusion_line(summary)]
+    else:
         reporter.section("ckptbench")
-    from ..reports.read_lost_samples import lost_samples
+        columns, verbose = reporter._tw.fullwidth, reporter.verbosity > 0
+        lines = terminal_lines(summary, columns, result.conclusions, verbose=verbose, lost=lost)
+    _write_lines(reporter, lines)
+    reporter.flush()  # whatever ends the process while it writes
+    return lost
 
-    try:
-        lost = lost_samples(summary, folder, GITHUB_FLIPS)
-    except Exception as error:  # whatever it is: without their texts the result is the same
-        lost = []
-        runlog.LOG.error("no texts of lost samples: %s: %s", type(error).__name__, error)
-    for text, markup in _result_lines(reporter, result, summary, folder, lost):
-        reporter.write_line(text, **markup)
+
+def show_files(
+    reporter: Any, shown: RunResult, result: RunResult, folder: Path, lost: Sequence[LostSample]
+) -> None:
+    """Print what writing changed in what was shown, and where the files lie; report to GitHub."""
+    summary, before = result.summary, shown.summary
+    if summary is None or before is None:
+        return
+    lines = [Line(sentence, RED) for sentence in summary.unwritten]
+    lines += [Line(f"note: {each}") for each in summary.notes if each not in before.notes]
+    if summary.unwritten:
+        lines.append(conclusion_line(summary))
+    if reporter.verbosity >= 0:
+        if summary.baseline_written:
+            lines.append(Line(f"baseline: {summary.baseline_written} was written"))
+        lines.append(Line(f"results: {_shown(folder)}"))
+        if result.reports:
+            paths = (path if path.parent == folder else path.parent for path in result.reports)
+            lines.append(Line(f"report: {', '.join(map(_shown, dict.fromkeys(paths)))}"))
+    _write_lines(reporter, lines)
     try:
         report_to_github(summary, os.environ, reporter.write_line, folder=_shown(folder), lost=lost)
     except CkptbenchError as error:
         reporter.write_line(str(error), red=True)
 
 
-def _result_lines(
-    reporter: Any,
-    result: RunResult,
-    summary: Summary,
-    folder: Path,
-    lost: Sequence[LostSample],
-) -> Iterable[Line]:
-    """The lines on a run: with `-q` the verdict's only."""
-    columns, verbose = reporter._tw.fullwidth, reporter.verbosity > 0
-    if reporter.verbosity < 0:
-        lines = [conclusion_line(summary)]
-    else:
-        lines = terminal_lines(summary, columns, result.conclusions, verbose=verbose, lost=lost)
-        lines.append(Line(f"results: {_shown(folder)}"))
-        if result.reports:
-            paths = (path if path.parent == folder else path.parent for path in result.reports)
-            lines.append(Line(f"report: {', '.join(map(_shown, dict.fromkeys(paths)))}"))
+def _lost(result: RunResult, summary: Summary, folder: Path) -> list[LostSample]:
+    from ..reports.read_lost_samples import lost_samples
+
+    try:
+        return lost_samples(summary, folder, result.samples, GITHUB_FLIPS)
+    except Exception as error:  # whatever it is: without their texts the result is the same
+        runlog.LOG.error("no texts of lost samples: %s: %s", type(error).__name__, error)
+        return []
+
+
+def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
+    columns = reporter._tw.fullwidth
     # Whoever searches a file finds a sentence on one line; what can be pasted is never broken.
     narrow = bool(reporter.isatty) or columns < PIPE_COLUMNS
-    return folded(lines, columns) if narrow and not verbose else lines
+    broken = narrow and reporter.verbosity <= 0
+    for text, markup in folded(lines, columns) if broken else lines:
+        reporter.write_line(text, **markup)
 
 
 def _shown(folder: Path) -> str:

@@ -10,6 +10,8 @@ import pytest
 # Attributes of a report and of a worker's output.
 REFUSAL = "ckptbench_refusal"
 NOTES = "ckptbench_notes"
+# Of a session that was ended: its workers' answers are stored, and they have nothing else to do.
+_WORKERS_EXIT_S = 2
 
 
 def visible_gpus() -> list[str]:
@@ -38,6 +40,13 @@ def share_the_machine(worker: str, workers: int) -> None:
     if "OMP_NUM_THREADS" not in os.environ:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         os.environ["OMP_NUM_THREADS"] = str(max(1, cores // max(1, workers)))
+
+
+def leave_workers_soon(config: pytest.Config) -> None:
+    """Kill workers that do not end at once when they are told to; xdist waits ten seconds."""
+    manager = getattr(config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
+    if manager is not None:
+        manager.EXIT_TIMEOUT = _WORKERS_EXIT_S
 
 
 def report_refusal(session: pytest.Session, message: str) -> None:

@@ -23,6 +23,16 @@ def compared(project: Any) -> Any:
     return project
 
 
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+def test_a_run_that_is_refused_after_its_plan_leaves_no_folder(standard: Any, workers: str) -> None:
+    refused = standard.run_apart("--run-id=new", "--gate-on=word@9", workers)
+    assert refused.ret == 4
+    assert not (standard.path / "results/new").exists()
+    assert standard.run_apart("--run-id=old").ret == 0
+    assert standard.run_apart("--run-id=old", "--gate-on=word@9", workers).ret == 4
+    assert standard.summary["exit_status"] == 0
+
+
 def test_misses_alone_exit_0(project: Any) -> None:
     project.write(["wrong 00", "wrong 01"])
     result = project.run()

@@ -122,7 +122,7 @@ OPTIONS: list[Row] = [
         "--eval-config",
         ["--eval-config=none.json"],
         nothing,
-        ["none.json: there is no such file", "give the path"],
+        ["neither a file nor a shipped configuration", "own files end in .json"],
     ),
     (
         "a configuration with a key misspelt",

@@ -297,6 +297,16 @@ def test_what_was_left_out_is_noted(trained: Any) -> None:
     )
 
 
+def test_what_is_concluded_needs_no_file_of_the_run(trained: Any) -> None:
+    trained.file(
+        "files.py", "import ckptbench.runs.write, os\nos.replace = lambda *_: os._exit(9)\n"
+    )
+    result = trained.run_apart(PATTERN, "test_bench.py", plugins=["files"])
+    assert result.ret == 9
+    result.stdout.fnmatch_lines(["*checkpoint-700 *90.00%*", "*checkpoint-700*", "no baseline*"])
+    assert not list(trained.path.glob("results/*/summary.json"))
+
+
 # Reports
 
 

@@ -167,7 +167,8 @@ def test_a_tokenizer_that_is_python_code_is_told_whole(
     assert error.what == (
         "the tokenizer is a KoBertTokenizer, which exists as Python code only "
         "(tokenization_kobert.py): transformers has no such class, the folder has no "
-        "tokenizer.json, and code of a checkpoint is never run here"
+        "tokenizer.json, and code of a checkpoint runs only where "
+        "--model-args trust_remote_code=DIR names its folder"
     )
     assert "make a tokenizer.json once" in error.remedy
     assert "model_file=str(folder / 'tokenizer_78b3253a26.model')" in error.remedy

@@ -60,6 +60,11 @@ def test_settings_without_effect_are_left_out() -> None:
     assert gen_kwargs("temperature=0,num_beams=1") == '{"temperature": 0}'
 
 
+def test_code_is_trusted_by_the_folder_it_lies_in() -> None:
+    assert model_args("trust_remote_code=models/own") == {"trust_remote_code": "models/own"}
+    assert model_args('{"trust_remote_code": false}') == {}
+
+
 def test_loading_options() -> None:
     assert model_args("revision=0123e4,attn_implementation=eager,trust_remote_code=false") == {
         "revision": "0123e4",
@@ -77,7 +82,9 @@ def test_loading_options() -> None:
         ("revison=main", r"unknown key 'revison' \(did you mean 'revision'\?\)"),
         ("attn_implementation=sdp", r"\(did you mean 'sdpa'\?\)"),
         ("trust_remote_code=True", "would run code that comes with the weights"),
-        ("trust_remote_code=1", "expected true or false"),
+        ("trust_remote_code=1", "trust_remote_code=DIR"),
+        ('{"trust_remote_code": true}', "trust_remote_code=DIR"),
+        ("trust_remote_code=", "expected a name for trust_remote_code"),
         ("revision=", "expected a name for revision"),
     ],
 )

@@ -33,7 +33,9 @@ def test_no_baseline(no_baseline: Summary) -> None:
 def test_a_first_baseline_was_written(make: SimpleNamespace) -> None:
     first = make.result("real/whole-word", make.score("real@1", 0.6))
     run = make.summary(make.checkpoint(first), baseline_written="best.json")
-    assert conclude(run).text == ("no baseline to compare with yet: exit 0; best.json was written")
+    assert conclude(run).text == (
+        "no baseline to compare with yet: exit 0; best.json becomes the new baseline"
+    )
 
 
 def test_incomplete_says_how_to_go_on(incomplete: Summary) -> None:

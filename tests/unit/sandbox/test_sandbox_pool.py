@@ -254,3 +254,24 @@ def test_an_allowed_library_can_be_imported_and_no_other() -> None:
 def test_the_header_says_what_holds() -> None:
     with Sandbox(level="L2", workers=1) as sandbox:
         assert sandbox.describe().startswith("sandbox: L2 landlock(abi ")
+
+
+def test_a_sandbox_that_gives_up_ends_what_runs_and_drops_what_waits() -> None:
+    before = set(descendants(os.getpid()))
+    with Sandbox(workers=1, timeout_s=600.0) as sandbox:
+        list(sandbox.judge([task()]))
+        started = [number for number in descendants(os.getpid()) if number not in before]
+        running = sandbox.submit(task("endless", "while True: pass"))
+        waiting = sandbox.submit(task("waits"))
+        while not running.running():
+            time.sleep(0.01)
+        sandbox.give_up()
+        with pytest.raises(CkptbenchError, match="has been closed"):
+            running.result(timeout=60)
+        assert waiting.cancelled()
+        with pytest.raises(CkptbenchError, match="has been closed"):
+            sandbox.submit(task())
+    deadline = time.monotonic() + 60  # killed, not waited for
+    while alive(started) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert alive(started) == []
