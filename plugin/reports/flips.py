@@ -18,6 +18,8 @@ from ..readers.result import Result, SampleRow
 from ..results.summary import BenchmarkResult
 from .overview import CheckpointRow, checkpoint_label, overview
 
+BASELINE_MODEL = "the baseline's model"
+
 
 @dataclass(frozen=True, slots=True)
 class FlippedSample:
@@ -49,6 +51,7 @@ class FlipGroup:
         improvements: how many were won, shown or not.
         samples: those that are shown, lost ones first.
         missing: why none can be shown although some flipped; empty otherwise.
+        model: whose answer `FlippedSample.reference` is.
     """
 
     checkpoint: str
@@ -60,6 +63,7 @@ class FlipGroup:
     improvements: int
     samples: tuple[FlippedSample, ...] = ()
     missing: str = ""
+    model: str = BASELINE_MODEL
 
 
 _Compared = tuple[
@@ -115,7 +119,8 @@ def _plans(
             for bench, reference, changes, best in compared:
                 about = (bench.benchmark, bench.protocol, _first_metric(bench), reference)
                 lost = list(changes.values()).count("lost")
-                group = FlipGroup(row.label, *about, lost, len(changes) - lost)
+                model = reference if best else BASELINE_MODEL
+                group = FlipGroup(row.label, *about, lost, len(changes) - lost, model=model)
                 rows_of = partial(result.samples, name, bench.benchmark)
                 of_best = partial(best_rows, best.source, best.name, *about[:2]) if best else None
                 yield changes, partial(_with_samples, group, result.path, rows_of, of_best)
