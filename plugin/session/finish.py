@@ -21,6 +21,7 @@ from ..config.options import Options, remaking_options, sampling_options
 from ..gate.baseline import Baseline
 from ..gate.scope import Scope
 from ..readers.baseline import write as write_baseline
+from ..readers.baseline_answers import write_answers
 from ..readers.run import SUMMARY
 from ..reports.phrases import missing_packages_note
 from ..reports.run_files import write_reports
@@ -96,14 +97,11 @@ def conclude_run(
         failed = run.outcomes.others_failed or bool(refusal) or gate_fails(summary, gate)
         summary = replace(summary, exit_status=int(failed))
     result = _write(run, config.invocation_params.dir, folded, summary, unwritten)
-    if options.mlflow and result.summary is not None and not unwritten:
-        from ..tracking.mlflow import tracking_message
-
-        # The files are sent as they are, so a note of the result is only shown.
-        note = tracking_message(run.folder, options.mlflow)
-        shown = replace(result.summary, notes=(*result.summary.notes, note))
-        return replace(result, summary=shown)
-    return result
+    if result.summary is None or unwritten:
+        return result
+    late = _late_notes(config.invocation_params.dir, run, summary)
+    shown = replace(result.summary, notes=(*result.summary.notes, *late))
+    return replace(result, summary=shown)
 
 
 def _write(
@@ -219,6 +217,31 @@ def _update_baseline(
     (baseline,) = folded.baselines.values()
     write_baseline(baseline, directory / options.baseline)
     return replace(summary, baseline_written=str(options.baseline)), ""
+
+
+def _late_notes(directory: Path, run: Run, summary: Summary) -> Iterator[str]:
+    """What is done with the run's files, which are written: these notes are only shown."""
+    yield from _keep_answers(directory, run, summary)
+    if run.options.mlflow:
+        from ..tracking.mlflow import tracking_message
+
+        yield tracking_message(run.folder, run.options.mlflow)
+
+
+def _keep_answers(directory: Path, run: Run, summary: Summary) -> Iterator[str]:
+    """Keep the answers beside the baseline if one was written; where, or why not.
+
+    The comparison needs none of them, so that a file that cannot be written is a note.
+    """
+    if not summary.baseline_written:
+        return
+    baseline = directory / summary.baseline_written
+    try:
+        name = write_answers(baseline, run.folder, summary.checkpoints[0]).name
+        yield f"the answers of the baseline's samples, which reports show, are kept in {name}"
+    except (CkptbenchError, OSError) as error:
+        reason = f"{error.where}: {error.what}" if isinstance(error, CkptbenchError) else str(error)
+        yield f"the baseline's answers are not kept beside it: {reason}"
 
 
 def _write_copies(run: Run, directory: Path, summary: Summary) -> None:

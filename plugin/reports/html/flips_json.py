@@ -34,6 +34,7 @@ class Embedded:
         shown: how many of them are in `data`.
         field_chars: characters of a field that are shown at most.
         missing: why texts could not be read, each reason once.
+        notes: where the baseline's answers are read from, or why they are not at hand.
     """
 
     data: JSON
@@ -41,6 +42,7 @@ class Embedded:
     shown: int
     field_chars: int
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
@@ -54,8 +56,10 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
     indices: dict[str, int] = {}  # of samples, by hash
     samples: list[list[JSON]] = []
     missing: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for number, group in enumerate(groups):
         missing |= {group.missing: None} if group.missing else {}
+        notes |= {group.note: None} if group.note else {}
         about = (group.checkpoint, group.benchmark, group.protocol, group.metric, group.reference)
         heads.append([*about, group.regressions, group.improvements, group.model])
         rows_of.append([])
@@ -74,7 +78,7 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
     shown = [row for rows in kept for row in rows]
     flips = sum(head[5] + head[6] for head in heads)
     data = {"groups": heads, "samples": samples, "rows": shown}
-    return Embedded(data, flips, len(shown), chars, tuple(missing))
+    return Embedded(data, flips, len(shown), chars, tuple(missing), tuple(notes))
 
 
 def script_json(value: JSON) -> str:

@@ -266,6 +266,7 @@ def _run_pairs(conclusions: Conclusions) -> Rows:
 
 def _flips_remark(embedded: Embedded) -> str:
     sentences = [f"Without texts: {reason}." for reason in embedded.missing]
+    sentences += [f"{note[:1].upper()}{note[1:]}." for note in embedded.notes]
     if embedded.shown < embedded.flips:
         sentences.append(
             f"{words.count(embedded.shown)} of {words.count(embedded.flips)} flips are listed, "
