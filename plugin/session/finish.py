@@ -17,7 +17,7 @@ from .._util.jsonio import pretty
 from .._util.overwrite import REMOVE, RESULTS_COPY, check_output
 from .._util.text import counted
 from ..config.eval_config import EvalPlan
-from ..config.options import Options, remaking_options, sampling_options
+from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
 from ..gate.scope import Scope
 from ..readers.baseline import write as write_baseline
@@ -31,6 +31,7 @@ from ..results.lm_eval_format import results_file, task_results
 from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.write import gate_fails, write_files
+from .rerun import rerun_options, rerun_paths
 from .run import Run, RunContext, RunResult
 
 # pytest's own options that leave items out, by their destination.
@@ -83,7 +84,8 @@ def conclude_run(
         checkpoints=folded.checkpoints,
         environment=environment,
         notes=tuple(dict.fromkeys(filter(None, notes))),
-        rerun_options=tuple(_rerun_options(config.invocation_params.args)),
+        rerun_options=tuple(rerun_options(config)),
+        rerun_paths=rerun_paths(config, (item.nodeid for item in run.store.plan())),
         given=_given(options),
         drawing={name: getattr(options, name) for name in sampling_options()},
     )
@@ -260,16 +262,6 @@ def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
             path = path.with_suffix("") / name
         check_output(path, RESULTS_COPY, remedy=REMOVE)
         atomic_write_text(path, pretty(content))
-
-
-def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:
-    """The options of a command line that make the same items again."""
-    wanted = {f"--{prefix}{name}" for name in remaking_options() for prefix in ("", "ckpt-")}
-    shown = iter(hide_secrets(arguments))
-    for argument in shown:
-        name, equals, _ = argument.partition("=")
-        if name in wanted:
-            yield argument if equals else f"{argument}={next(shown, '')}"
 
 
 def scope_of(config: pytest.Config, options: Options) -> Scope:
