@@ -244,7 +244,8 @@ def check_numbers(checkpoint: CheckpointResult, page: Page) -> None:
             else:
                 assert row["score"] == "-"
             if bench.primary:
-                value = page.rows[checkpoint.name][score.metric][0]
+                value, word = page.rows[checkpoint.name][score.metric]
+                assert word == row.get("verdict", "")
                 assert value == (number if bench.coverage.complete else "-")
 
 
