@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the baseline file; the exit status is 0."""
     from .._util.atomic import atomic_write_text
     from ..readers.baseline import load
+    from ..readers.baseline_answers import write_answers
     from ..readers.baseline_measurement import baseline_text
     from ..readers.detect import read
 
@@ -79,6 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
         for metric in bench.scores
     )
     print(f"wrote {arguments.output}: {written}")
+    measured = result.summary.checkpoints if result.summary is not None else ()
+    for checkpoint in (each for each in measured if each.name == name):
+        try:
+            answers = write_answers(arguments.output, result.path, checkpoint)
+            print(f"wrote {answers}: the answers of its samples, which reports show")
+        except CkptbenchError as error:
+            tell(f"note: no answers are kept beside it: {error.where}: {error.what}")
     return 0
 
 

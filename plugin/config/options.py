@@ -122,10 +122,12 @@ class Options:
     max_length: int | None = option(parse.positive_int, None, "N", remakes_items=True,
         help="the same as --seq-len=N")
     tokenizer: Path | None = option(Path, None, "DIR",
+        remakes_items=True,
         help="folder of the tokenizer, if the checkpoint has none or another is to be used; for a "
         "server, a copy of its model's tokenizer")
     model_args: Mapping[str, str] = option(key_values.model_args, {}, "KEY=VALUE[,...]",
         many="merge",
+        remakes_items=True,
         help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
         "attn_implementation=eager|sdpa|flash_attention_2, trust_remote_code=DIR (the one "
         "checkpoint whose Python code may run)")
@@ -188,17 +190,22 @@ class Options:
     batch_tokens: int | None = option(parse.positive_int_or_auto, None, "N|auto",
         help="maximum number of tokens in a batch, including padding (default auto)")
     exact: bool = switch(
+        remakes_items=True,
         help="score each text in a batch of its own and share no prefixes: log likelihoods equal "
         "to the last digit to those of lm-eval with --batch_size 1")
     apply_chat_template: bool | str = option(parse.chat_template, False, "NAME", bare="true",
+        remakes_items=True,
         help="apply the checkpoint's chat template to the prompts of lm-eval tasks; NAME selects "
         "one of several")
     system_instruction: str = option(parse.text, "", "TEXT",
+        remakes_items=True,
         help="system prompt of lm-eval tasks")
     fewshot_as_multiturn: bool | None = option(parse.true_or_false, None, "true|false", bare="true",
+        remakes_items=True,
         help="few-shot examples of lm-eval tasks as turns of the conversation (default: true with "
         "--apply-chat-template)")
     gen_kwargs: str = option(key_values.gen_kwargs, "", "KEY=VALUE[,...]",
+        remakes_items=True,
         help="generation settings that override those of lm-eval tasks: max_gen_toks, until, "
         "temperature, top_p, do_sample; or a JSON object")
     exec_timeout: float = option(parse.exec_timeout, 3.0, "SECONDS", remakes_items=True,
@@ -212,9 +219,11 @@ class Options:
         remakes_items=True, exec_limit="libraries",
         help="installed packages that generated programs may import, such as numpy (default none)")
     unsafe_exec: bool = switch(
+        remakes_items=True,
         help="run generated programs even where they cannot be isolated from this machine")
 
     model: str = option(str, "", "NAME", heading="served models",
+        remakes_items=True,
         help="model of a server to measure (default: its only one)")
     header: tuple[parse.Header, ...] = option(parse.header, (), "'NAME: VALUE'", many="append",
         secret=True,
@@ -332,9 +341,9 @@ def exec_limits() -> tuple[Option, ...]:
     return tuple(each for each in OPTIONS if each.exec_limit)
 
 
-def remaking_options() -> tuple[str, ...]:
-    """Names of the options that decide which items there are, and what they ask."""
-    return tuple(each.name for each in OPTIONS if each.remakes_items)
+def remaking_options() -> tuple[Option, ...]:
+    """The options that decide which items there are, and what they ask."""
+    return tuple(each for each in OPTIONS if each.remakes_items)
 
 
 def sampling_options() -> tuple[str, ...]:

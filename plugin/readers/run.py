@@ -103,13 +103,37 @@ def summary_of(content: dict[str, Any], path: Path) -> Summary:
             remedy="Use the ckptbench version that wrote it, or run again.",
         )
     try:
-        return TypeAdapter(Summary).validate_python(content)
+        return _without_partial_scores(TypeAdapter(Summary).validate_python(content))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = " -> ".join(map(str, first["loc"]))
         raise CkptbenchError(
             f"is no summary: {first['msg'].lower()}", where=f"{path}: {location}", remedy=_REMEDY
         ) from None
+
+
+def _without_partial_scores(summary: Summary) -> Summary:
+    """The summary without values over some of the samples, which would look like those of all.
+
+    None is in a file of this version.
+    """
+    nothing: Any = {"value": None, "standard_error": None, "interval": None}
+    checkpoints = []
+    for checkpoint in summary.checkpoints:
+        benchmarks = tuple(
+            bench
+            if bench.coverage.complete
+            else replace(
+                bench,
+                scores=tuple(
+                    replace(score, **nothing, reason=bench.coverage.missing)
+                    for score in bench.scores
+                ),
+            )
+            for bench in checkpoint.benchmarks
+        )
+        checkpoints.append(replace(checkpoint, benchmarks=benchmarks))
+    return replace(summary, checkpoints=tuple(checkpoints))
 
 
 def finished_runs(results: Path) -> list[tuple[Path, Summary]]:

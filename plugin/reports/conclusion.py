@@ -12,7 +12,7 @@ from ..gate.verdict import DOUBTFUL, WORDS, Gate, Verdict, Word, fails, verdict_
 from ..readers.result import Result
 from ..results.summary import CheckpointResult, Summary
 
-Level = Literal["good", "warning", "bad"]
+Level = Literal["good", "warning", "bad", "plain"]
 
 _EXITS = {
     2: "interrupted",
@@ -30,7 +30,8 @@ class Conclusion:
     """The gate's sentence.
 
     Attributes:
-        level: `bad` when the gate failed the run, `warning` when the run needs attention.
+        level: `bad` when the gate failed the run, `warning` when the run needs attention, `plain`
+            where no gate decided.
         text: one sentence.
     """
 
@@ -44,11 +45,14 @@ def summaries_of(results: Iterable[Result]) -> tuple[Summary, ...]:
 
 
 def gate_conclusions(results: Iterable[Result]) -> tuple[tuple[Conclusion, str], ...]:
-    """`(the gate's sentence, run)` of the runs that were compared, or are incomplete."""
+    """`(the gate's sentence, run)` of the runs that have a baseline, failed, or are incomplete."""
     return tuple(
         (conclude(summary), summary.run_id)
         for summary in summaries_of(results)
-        if any(gated_verdicts(summary)) or not summary.complete
+        if any(gated_verdicts(summary))
+        or any(c.baseline for c in summary.checkpoints)
+        or not summary.complete
+        or summary.exit_status
     )
 
 

@@ -16,7 +16,10 @@ from ..analysis.conclusions import Conclusions, RunConclusions
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..readers.result import Result, SampleRow
 from ..results.summary import BenchmarkResult
+from .baseline_answers import BaselineAnswers, changed_rows
 from .overview import CheckpointRow, checkpoint_label, overview
+
+BASELINE_MODEL = "the baseline's model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class FlippedSample:
         change: `lost` or `won`.
         row: the sample as this checkpoint answered it.
         reference: the same sample as the compared checkpoint answered it; None where only its
-            outcome is known, as a baseline holds no answers.
+            outcome is known, as the baseline's answers are not at hand.
     """
 
     change: str
@@ -49,6 +52,8 @@ class FlipGroup:
         improvements: how many were won, shown or not.
         samples: those that are shown, lost ones first.
         missing: why none can be shown although some flipped; empty otherwise.
+        model: whose answer `FlippedSample.reference` is.
+        note: where the baseline's answers are read from, or why they are not at hand.
     """
 
     checkpoint: str
@@ -60,12 +65,19 @@ class FlipGroup:
     improvements: int
     samples: tuple[FlippedSample, ...] = ()
     missing: str = ""
+    model: str = BASELINE_MODEL
+    note: str = ""
 
 
 _Compared = tuple[
     BenchmarkResult | BenchmarkMeasurement, str, Mapping[str, str], Measurement | None
 ]
 """A benchmark, what it is compared with, its changes, and the best checkpoint if it is that."""
+
+
+_References = Callable[[FlipGroup, Mapping[str, str]], tuple[dict[str, SampleRow], str]]
+"""From a group and the changes by hash to the compared checkpoint's rows, and a note on them."""
+_OPPOSITE = {"lost": "won", "won": "lost"}
 
 
 def flip_groups(
@@ -101,6 +113,8 @@ def _plans(
         found = origin[source, name].samples(name, benchmark) if (source, name) in origin else ()
         return [replace(row, fields={}) for row in found if row.protocol == protocol]
 
+    answers = lru_cache(maxsize=1)(BaselineAnswers)  # most results have one baseline
+
     for run in conclusions.runs:
         of_run = [rows[id(measurement)] for measurement in run.measurements]
         with_baseline = any(row.measured and row.measured.baseline for row in of_run)
@@ -115,10 +129,15 @@ def _plans(
             for bench, reference, changes, best in compared:
                 about = (bench.benchmark, bench.protocol, _first_metric(bench), reference)
                 lost = list(changes.values()).count("lost")
-                group = FlipGroup(row.label, *about, lost, len(changes) - lost)
+                model = reference if best else BASELINE_MODEL
+                group = FlipGroup(row.label, *about, lost, len(changes) - lost, model=model)
                 rows_of = partial(result.samples, name, bench.benchmark)
-                of_best = partial(best_rows, best.source, best.name, *about[:2]) if best else None
-                yield changes, partial(_with_samples, group, result.path, rows_of, of_best)
+                if best is not None:
+                    of_best = partial(best_rows, best.source, best.name, *about[:2])
+                    references: _References = partial(_of_best, of_best)
+                else:
+                    references = partial(_of_baseline, answers, reference, result.path)
+                yield changes, partial(_with_samples, group, result.path, rows_of, references)
 
 
 def _against_baseline(row: CheckpointRow) -> Iterator[_Compared]:
@@ -166,32 +185,48 @@ def _with_samples(
     group: FlipGroup,
     path: Path,
     rows_of: Callable[[], Iterable[SampleRow]],
-    of_best: Callable[[], Iterable[SampleRow]] | None,
+    references_of: _References,
     chosen: Mapping[str, str],
 ) -> FlipGroup:
-    """The group with some of its samples, those of the best checkpoint beside them."""
+    """The group with some of its samples, and the answers that they are compared with."""
     if not chosen:
         return group
-    protocol, by_hash = group.protocol, of_best is not None
-    opposite = {key: "won" if change == "lost" else "lost" for key, change in chosen.items()}
+    by_hash = group.model != BASELINE_MODEL
     rows: dict[str, SampleRow] = {}
     references: dict[str, SampleRow] = {}
-    missing = ""
+    missing = note = ""
     try:
-        rows = changed_rows(rows_of(), protocol, chosen, by_hash=by_hash)
-        if of_best is not None:
-            references = changed_rows(of_best(), protocol, opposite, by_hash=True)
+        rows = changed_rows(rows_of(), group.protocol, chosen, by_hash=by_hash)
+        then = {row.hash: _OPPOSITE[chosen[key]] for key, row in rows.items()}
+        references, note = references_of(group, then)
     except CkptbenchError as error:  # a report without texts is better than none
         missing = f"{error.where}: {error.what}"
     if not rows and not missing:
         missing = f"{path} keeps no texts of its samples"
     samples = [
-        FlippedSample(change, rows[key], references.get(key))
+        FlippedSample(change, rows[key], references.get(rows[key].hash))
         for key, change in chosen.items()
         if key in rows
     ]
     ordered = tuple(sorted(samples, key=lambda sample: sample.change))
-    return replace(group, samples=ordered, missing=missing)
+    return replace(group, samples=ordered, missing=missing, note=note)
+
+
+def _of_best(
+    rows: Callable[[], Iterable[SampleRow]], group: FlipGroup, wanted: Mapping[str, str]
+) -> tuple[dict[str, SampleRow], str]:
+    return changed_rows(rows(), group.protocol, wanted, by_hash=True), ""
+
+
+def _of_baseline(
+    answers: Callable[[str, Path], BaselineAnswers],
+    baseline: str,
+    folder: Path,
+    group: FlipGroup,
+    wanted: Mapping[str, str],
+) -> tuple[dict[str, SampleRow], str]:
+    found = answers(baseline, folder)
+    return found.rows(group.benchmark, group.protocol, wanted), found.note
 
 
 def _fair_share(wanted: Mapping[str, str], share: int) -> dict[str, str]:
@@ -202,22 +237,3 @@ def _fair_share(wanted: Mapping[str, str], share: int) -> dict[str, str]:
     of_lost = min(len(lost), max(share - half, share - len(won)))
     shown = lost[:of_lost] + won[: share - of_lost]
     return {key: wanted[key] for key in shown}
-
-
-def changed_rows(
-    rows: Iterable[SampleRow], protocol: str, wanted: Mapping[str, str], *, by_hash: bool
-) -> dict[str, SampleRow]:
-    """The sample rows that show the change: of several trials one that was missed, or passed."""
-    found: dict[str, SampleRow] = {}
-    keys: dict[str, str] = {}  # by hash: a node id names the first trial of its sample only
-    for row in rows:
-        if row.protocol != protocol:
-            continue
-        key = row.hash if by_hash else keys.get(row.hash, row.nodeid)
-        if key not in wanted:
-            continue
-        keys[row.hash] = key
-        shows = row.status == ("missed" if wanted[key] == "lost" else "passed")
-        if key not in found or (shows and found[key].status != row.status):
-            found[key] = row
-    return found

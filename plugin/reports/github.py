@@ -15,7 +15,7 @@ from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .conclusion import conclude, gated_verdicts
 from .essentials import caveats, essential_rows
-from .lost_samples import LostSample, lost_heading
+from .lost_samples import LostSample, lost_heading, lost_notes
 from .rows import (
     CHANGE,
     COMPARISON,
@@ -127,6 +127,7 @@ def _lost_table(summary: Summary, lost: Sequence[LostSample]) -> Iterator[str]:
         rows.append([inline(text) for text in texts])
     yield from (lost_heading(summary, lost), "")
     yield from (*markdown_table(rows, left=len(rows[0])), "")
+    yield from (line for note in lost_notes(lost) for line in (first_line(note), ""))
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]:

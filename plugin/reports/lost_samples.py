@@ -19,6 +19,7 @@ class LostSample:
         expected: the right answer; empty where the sample does not state it.
         said: the checkpoint's answer, and how its program failed.
         before: the answer of the baseline's checkpoint; empty where it is not at hand.
+        note: where that answer is read from, or why it is not at hand.
     """
 
     checkpoint: str
@@ -27,12 +28,18 @@ class LostSample:
     expected: str
     said: str
     before: str
+    note: str = ""
 
     @property
     def answers(self) -> str:
         """`expected X; said Y; baseline said Z`."""
         parts = {"expected": self.expected, "said": self.said, "baseline said": self.before}
         return "; ".join(f"{label} {text}" for label, text in parts.items() if text)
+
+
+def lost_notes(shown: Sequence[LostSample]) -> list[str]:
+    """The samples' notes, each once."""
+    return list(dict.fromkeys(sample.note for sample in shown if sample.note))
 
 
 def lost_heading(summary: Summary, shown: Sequence[LostSample]) -> str:

@@ -11,14 +11,14 @@ from ..gate.verdict import DOUBTFUL
 from ..readers.result import Result
 from . import phrases
 from .conclusion import gate_conclusions, summaries_of
-from .flips import FlipGroup, FlippedSample, flip_groups
+from .flips import BASELINE_MODEL, FlipGroup, FlippedSample, flip_groups
 from .overview import NOISE_LEGEND, CheckpointRow, Overview, mismatch_rows, noise_rows, overview
 from .rows import MetricRow
-from .sample_texts import response_text, sample_texts
+from .sample_texts import expected_text, question_text, said_text
 
 LONGEST = 65_536  # characters that GitHub takes in a comment or a pull request's description
 SENTENCES_SHOWN = 5  # of what is concluded; the others are folded
-FLIPS_SHOWN = 20  # for each change of a checkpoint in a benchmark
+FLIPS_SHOWN = 10  # for each change of a checkpoint in a benchmark
 FIELD_CHARS = 240  # characters of a field
 _ROOM = 200  # characters reserved for the last line, which counts what was left out
 
@@ -134,21 +134,22 @@ def _folded(group: FlipGroup) -> str:
     if group.missing:
         missing = f"Without texts: {inline(group.missing)}"
         return _details(inline(heading), [missing], "\n</details>\n")
-    rows: list[Sequence[str]] = [("change", "sample", "text", "response")]
+    model = "the baseline" if group.model == BASELINE_MODEL else inline(group.model)
+    said = (f"{model} said", f"{inline(group.checkpoint)} says")
+    rows: list[Sequence[str]] = [("change", "sample", "question", "expected", *said)]
     for change in ("lost", "won"):
         flips = [flip for flip in group.samples if flip.change == change]
         rows += map(_flip_cells, flips[:FLIPS_SHOWN])
-    lines = list(markdown_table(rows, left=4))
+    lines = list(markdown_table(rows, left=len(rows[0])))
     if rest := group.regressions + group.improvements - len(rows) + 1:
         lines.append(f"\n{words.count(rest)} more are in summary.json and the sample files.")
+    if group.note:
+        lines.append(f"\n{inline(group.note)}")
     return _details(inline(heading), lines, "\n</details>\n")
 
 
 def _flip_cells(flip: FlippedSample) -> list[str]:
-    texts = sample_texts(flip.row.fields, FIELD_CHARS)
-    fields = [f"{inline(t.label)}: {inline(shortened(t.text, FIELD_CHARS))}" for t in texts]
-    response = inline(shortened(response_text(flip.row.response), FIELD_CHARS))
-    if flip.reference is not None:
-        then = inline(shortened(response_text(flip.reference.response), FIELD_CHARS))
-        response += f"<br>there: {then}"
-    return [flip.change, inline(flip.row.id), "<br>".join(fields), response]
+    fields, then = flip.row.fields, flip.reference
+    texts = [flip.row.id, question_text(fields, FIELD_CHARS), expected_text(fields)]
+    texts += [said_text(then) if then is not None else words.MISSING, said_text(flip.row)]
+    return [flip.change, *(inline(shortened(text, FIELD_CHARS)) for text in texts)]

@@ -115,7 +115,13 @@ def metric_cells(
     several = len(run.measurements) > 1
     scores = {m: measurement.score(m) or Score(m, None, 0, 0) for m in metrics}
     return tuple(
-        MetricRow(m, score, verdicts.get(m), best=several and m in best)
+        MetricRow(
+            m,
+            score,
+            verdicts.get(m),
+            gated=m not in verdicts or verdicts[m].gated,
+            best=several and m in best,
+        )
         for m, score in scores.items()
     )
 

@@ -161,7 +161,9 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
     options: Sequence[str] = summary.rerun_options or [
         f"--checkpoint={spec}" for spec in dict.fromkeys(c.spec for c in summary.checkpoints)
     ]
-    return shlex.join(["pytest", nodeid, *options])
+    path, colons, name = nodeid.partition("::")
+    path = summary.rerun_paths.get(path, path)
+    return shlex.join(["pytest", f"{path}{colons}{name}", *options])
 
 
 def missing_packages_note(reasons: Iterable[str]) -> str:

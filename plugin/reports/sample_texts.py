@@ -10,6 +10,7 @@ from .._util import text as words
 from .._util.jsonio import JSON
 from .._util.markdown import shortened
 from ..api.answer_kinds import answer_text
+from ..readers.result import SampleRow
 
 RESPONSE_CHARS = 600  # characters of a response that are shown
 BLANK = "[MASK]"
@@ -53,11 +54,39 @@ def sample_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
     return tuple(shown)
 
 
+def flip_texts(fields: Mapping[str, JSON], most: int) -> tuple[Text, ...]:
+    """A sample's `question`, the right answer as `expected`, then its other fields.
+
+    The last mark of the question is the place that the model fills.
+
+    Args:
+        most: characters of one text that are shown; see `sample_texts`.
+    """
+    name, text = _question(fields)
+    marks = _marks(fields, text) if name == "text" else ()
+    if name == "text" and not marks and (place := text.find("_")) >= 0:
+        marks = ((place, place + 1, "blank"),)
+    answer, expected = _expected(fields)
+    used = {name, answer, *(label for _, _, label in marks)}
+    others = {label: value for label, value in fields.items() if label not in used}
+    return (
+        cut("question", text, marks, most),
+        *([cut("expected", expected, (), most)] if expected else ()),
+        *sample_texts(others, most),
+    )
+
+
 def response_text(response: Mapping[str, JSON] | None) -> str:
     """The model's answer: a text, the candidates with the best first, or likelihoods."""
     text = "no answer" if response is None else answer_text(response)
     rest = len(text) - RESPONSE_CHARS
     return text if rest <= 0 else f"{text[:RESPONSE_CHARS]}… ({words.count(rest)} more characters)"
+
+
+def said_text(row: SampleRow) -> str:
+    """What a model said, and how its program failed."""
+    said = response_text(row.response) or "nothing"
+    return f"{said} ({row.reason})" if row.reason else said
 
 
 def question_text(fields: Mapping[str, JSON], most: int) -> str:
@@ -66,12 +95,7 @@ def question_text(fields: Mapping[str, JSON], most: int) -> str:
     Args:
         most: characters that are shown.
     """
-    doc = fields.get("doc", fields)
-    asked = doc if isinstance(doc, dict) else fields
-    texts = {name: value for name, value in asked.items() if isinstance(value, str) and value}
-    name = next((name for name in _QUESTIONS if name in texts), None)
-    whole = json.dumps(doc, ensure_ascii=False)
-    text = texts[name] if name else max(texts.values(), key=len, default=whole)
+    name, text = _question(fields)
     marks = _marks(fields, text) if name == "text" else ()
     if marks:
         start, end, _ = marks[-1]
@@ -87,8 +111,24 @@ def question_text(fields: Mapping[str, JSON], most: int) -> str:
 
 def expected_text(fields: Mapping[str, JSON]) -> str:
     """The right answer that a sample states; empty where it states none."""
-    found = next((fields[name] for name in _ANSWERS if fields.get(name) not in (None, "")), "")
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    return _expected(fields)[1]
+
+
+def _question(fields: Mapping[str, JSON]) -> tuple[str, str]:
+    """The field that asks, and its text; no name where it is only the longest text."""
+    doc = fields.get("doc", fields)
+    asked = doc if isinstance(doc, dict) else fields
+    texts = {name: value for name, value in asked.items() if isinstance(value, str) and value}
+    name = next((name for name in _QUESTIONS if name in texts), "")
+    whole = json.dumps(doc, ensure_ascii=False)
+    return name, texts[name] if name else max(texts.values(), key=len, default=whole)
+
+
+def _expected(fields: Mapping[str, JSON]) -> tuple[str, str]:
+    """The field with the right answer, and its text; both empty where there is none."""
+    name = next((name for name in _ANSWERS if fields.get(name) not in (None, "")), "")
+    found = fields[name] if name else ""
+    return name, found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
 def one_line(text: str, most: int) -> str:

@@ -10,7 +10,7 @@ from ..results.summary import Summary
 from . import phrases
 from .conclusion import conclude
 from .essentials import caveats, essential_rows, verdict_phrase
-from .lost_samples import LostSample, lost_heading
+from .lost_samples import LostSample, lost_heading, lost_notes
 from .rows import CHANGE, SCORE, VERDICT, MetricRow
 from .terminal_details import (
     BOLD,
@@ -87,6 +87,7 @@ def _lost(summary: Summary, shown: Sequence[LostSample]) -> Iterator[Line]:
         of = f"{sample.checkpoint}/{sample.id}" if several else sample.id
         yield Line(f"  {of}: {sample.question}")
         yield Line(f"    {sample.answers}")
+    yield from (Line(f"  {note}") for note in lost_notes(shown))
 
 
 def _apart(summary: Summary, columns: int) -> Iterator[Line]:

@@ -218,6 +218,9 @@ class Summary:
         rerun_options: options that make the same items again, so that `pytest NODEID OPTIONS`
             runs one of them: `--checkpoint=demo-mlm`, `--real-data=boolq.jsonl`. When empty,
             reports name the checkpoints.
+        rerun_paths: what names a test file on the command line, by the path that its items' names
+            begin with, where the two differ: `ckptbench.benchmarks.test_real_k` with `--pyargs`,
+            or a path from the folder where the run was started.
         baseline_written: file that `--update-baseline` wrote; empty when it wrote none.
         unwritten: reports of the run that could not be written, one sentence each; the results are
             on disk all the same.
@@ -236,6 +239,7 @@ class Summary:
     environment: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     rerun_options: tuple[str, ...] = ()
+    rerun_paths: Mapping[str, str] = field(default_factory=dict)
     baseline_written: str = ""
     unwritten: tuple[str, ...] = ()
     drawing: Mapping[str, Scalar] = field(default_factory=dict)

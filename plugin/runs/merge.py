@@ -219,6 +219,7 @@ def _conclude(
             dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *repeated, *missing])
         ),
         rerun_options=lm_eval.rerun_options(),
+        rerun_paths={path: name for each in summaries for path, name in each.rerun_paths.items()},
         given=newest.given if newest else {},
         drawing=newest.drawing if newest else {},
     )

@@ -14,7 +14,7 @@ from .._util.errors import CkptbenchError, one_line
 from .._util.extensions import hooks
 from .._util.text import counted
 from ..config.eval_config import EvalPlan
-from ..config.options import Options, remaking_options, sampling_options
+from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
 from ..gate.scope import Scope
 from ..reports.phrases import missing_packages_note
@@ -24,6 +24,7 @@ from ..results.summary import Given, Summary
 from ..runs.fold import FoldedRun, fold_run
 from ..runs.in_memory import measurements, stored_rows
 from ..runs.write import gate_fails
+from .rerun import rerun_options, rerun_paths
 from .run import Run, RunContext, RunResult
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ def conclude_run(
         checkpoints=folded.checkpoints,
         environment=environment,
         notes=tuple(dict.fromkeys(filter(None, notes))),
-        rerun_options=tuple(_rerun_options(config.invocation_params.args)),
         baseline_written=str(options.baseline) if options.update_baseline and not refusal else "",
+        rerun_options=tuple(rerun_options(config)),
+        rerun_paths=rerun_paths(config, (item.nodeid for item in run.store.plan())),
         given=_given(options),
         drawing={name: getattr(options, name) for name in sampling_options()},
     )
@@ -153,16 +155,6 @@ def _given(options: Options) -> dict[str, Given]:
         hidden = isinstance(plain, str) and not shown.endswith(f"={plain}")
         found[name] = Given(shown.partition("=")[2] if hidden else plain, source)
     return found
-
-
-def _rerun_options(arguments: tuple[str, ...]) -> Iterator[str]:
-    """The options of a command line that make the same items again."""
-    wanted = {f"--{prefix}{name}" for name in remaking_options() for prefix in ("", "ckpt-")}
-    shown = iter(hide_secrets(arguments))
-    for argument in shown:
-        name, equals, _ = argument.partition("=")
-        if name in wanted:
-            yield argument if equals else f"{argument}={next(shown, '')}"
 
 
 def scope_of(config: pytest.Config, options: Options) -> Scope:

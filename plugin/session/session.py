@@ -395,7 +395,7 @@ class BenchSession:
         directory = self.config.invocation_params.dir
         with self.signals.while_writing():
             self.result = write_run(self.run, directory, folded, self.result)
-        self.result = write_reports_of(self.run, self.result)
+        self.result = write_reports_of(self.run, directory, self.result)
         summary = self.result.summary
         assert summary is not None
         assert self.pytest_session is not None

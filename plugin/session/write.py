@@ -14,6 +14,7 @@ from .._util.errors import CkptbenchError
 from .._util.jsonio import pretty
 from .._util.overwrite import REMOVE, RESULTS_COPY, check_output
 from ..readers.baseline import write as write_baseline
+from ..readers.baseline_answers import write_answers
 from ..readers.run import SUMMARY
 from ..reports.run_files import write_reports
 from ..results import log as runlog
@@ -45,7 +46,7 @@ def write_run(run: Run, directory: Path, folded: FoldedRun, result: RunResult) -
     return replace(result, summary=_write(run, directory, folded, summary, unwritten))
 
 
-def write_reports_of(run: Run, result: RunResult) -> RunResult:
+def write_reports_of(run: Run, directory: Path, result: RunResult) -> RunResult:
     """Write the requested reports of a run whose files are written, and send it to MLflow.
 
     Neither is done for a run that was ended: whoever ends it may not wait.
@@ -55,10 +56,26 @@ def write_reports_of(run: Run, result: RunResult) -> RunResult:
     if summary.unwritten:
         return result
     summary, reports = _report(run, summary)
+    # The files are written, so notes on what is done with them are only shown.
+    notes = [*summary.notes, *_keep_answers(directory, run, summary)]
     if run.options.mlflow:
-        # The files are sent as they are, so a note of the result is only shown.
-        summary = replace(summary, notes=(*summary.notes, _tracked(run, summary)))
-    return replace(result, summary=summary, reports=reports)
+        notes.append(_tracked(run, summary))
+    return replace(result, summary=replace(summary, notes=tuple(notes)), reports=reports)
+
+
+def _keep_answers(directory: Path, run: Run, summary: Summary) -> Iterator[str]:
+    """Keep the answers beside the baseline if one was written; where, or why not.
+
+    The comparison needs none of them, so that a file that cannot be written is a note.
+    """
+    if not summary.baseline_written:
+        return
+    baseline = directory / summary.baseline_written
+    try:
+        name = write_answers(baseline, run.folder, summary.checkpoints[0]).name
+        yield f"the answers of the baseline's samples, which reports show, are kept in {name}"
+    except (CkptbenchError, OSError) as error:
+        yield f"the baseline's answers are not kept beside it: {reason_of(error)}"
 
 
 def _tracked(run: Run, summary: Summary) -> str:

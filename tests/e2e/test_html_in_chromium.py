@@ -173,16 +173,39 @@ def test_the_theme_follows_the_system_until_it_is_chosen_and_is_remembered(opene
     light, dark = paper(opened(color_scheme="light")), paper(opened(color_scheme="dark"))
     assert light != dark
     page = opened(color_scheme="light")
-    button = page.get_by_role("button", name="Dark theme")
-    assert button.get_attribute("aria-pressed") == "false"
-    button.click()
-    assert button.get_attribute("aria-pressed") == "true"
+    to_dark = page.get_by_role("button", name="Switch to the dark theme")
+    to_light = page.get_by_role("button", name="Switch to the light theme")
+    to_dark.click()
     assert paper(page) == dark
     page.reload()
     assert paper(page) == dark
-    assert button.get_attribute("aria-pressed") == "true"
-    button.click()
+    to_light.click()
     assert paper(page) == light
+    assert to_dark.is_visible()
+
+
+def test_on_paper_it_is_light_without_controls_and_nothing_is_folded(opened: Open) -> None:
+    page = opened(1047, 800, color_scheme="dark")
+    page.get_by_role("button", name="theme").click()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    assert ink == opened(color_scheme="light").evaluate("getComputedStyle(document.body).color")
+    for hidden in ("#theme", "#filters", "#next"):
+        assert not page.locator(hidden).is_visible()
+    closed = page.locator("main details:not([open])")
+    assert closed.count() == page.locator("#list details").count()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1047
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert closed.count() > page.locator("#list details").count()
+
+
+def test_a_short_name_is_not_broken_where_there_is_room(opened: Open) -> None:
+    name = opened().locator("table.scores tbody th .short").first
+    height, line = name.evaluate(
+        "(shown) => [shown.offsetHeight, parseFloat(getComputedStyle(shown).lineHeight)]"
+    )
+    assert height < 1.5 * line
 
 
 def test_text_stands_out_from_its_paper_in_both_themes(opened: Open) -> None:

@@ -5,6 +5,7 @@ What is compared with what is in test_what_is_compared.py.
 
 from __future__ import annotations
 
+import html
 import json
 import shutil
 from pathlib import Path
@@ -112,9 +113,64 @@ def test_the_first_lost_samples_are_shown_with_both_answers(
         assert set(questions) < {f"  s-{i:02}: {text}" for i, text in enumerate(TEXTS[:20])}
         said = "1. x 90.48% 2. y 13.53%"
         assert answers == [f"    said {said}; baseline said {said}"] * 3
-        assert result.outlines[place + 7].startswith("regressed: ")
-        assert step.read_text(encoding="utf-8").count(f"| {said} | {said} |") == 10
+        source = "base.answers.jsonl.gz" if baseline == "base.json" else baseline
+        read_from = f"the baseline's answers are read from {source}"
+        assert result.outlines[place + 7] == f"  {read_from}"
+        assert result.outlines[place + 8].startswith("regressed: ")
+        written = step.read_text(encoding="utf-8")
+        assert written.count(f"| {said} | {said} |") == 10
+        assert read_from in written
         step.unlink()
+
+
+def test_the_baselines_answers_are_kept_beside_it_for_when_its_run_is_gone(compared: Any) -> None:
+    kept = compared.path / "base.answers.jsonl.gz"
+    shutil.rmtree(compared.path / "results/old")
+    shown = r"    said 1. x * 2. y *"
+    with compared.spoiled(*TEXTS[:20]):
+        result = compared.run("--baseline=base.json", "--report=html,md")
+        result.stdout.fnmatch_lines(
+            [f"{shown}; baseline said 1. x *", "*are read from base.answers.jsonl.gz"]
+        )
+        (folder,) = (compared.path / "results").iterdir()
+        for name in ("report.html", "report.md"):
+            assert "aseline's answers are read from base.answers.jsonl.gz" in (
+                html.unescape((folder / name).read_text(encoding="utf-8"))
+            )
+        # Of another baseline, damaged, and gone: a note, and never an error.
+        compared.run("--baseline=other.json", "--update-baseline", "--run-id=other")
+        shutil.rmtree(compared.path / "results/other")
+        whole = kept.read_bytes()
+        for content, why in (
+            ((compared.path / "other.answers.jsonl.gz").read_bytes(), "*of another baseline*"),
+            (whole[: len(whole) // 2], "*cannot be read: *"),
+            (b"", "*cannot be read: *"),
+        ):
+            kept.write_bytes(content)
+            result = compared.run("--baseline=base.json")
+            assert result.ret == 1
+            result.stdout.fnmatch_lines(
+                [shown, f"  the baseline's answers are not at hand: base.answers.jsonl.gz: {why}"]
+            )
+            assert "baseline said" not in result.stdout.str()
+        kept.unlink()
+        result = compared.run("--baseline=base.json")
+        assert result.ret == 1
+        result.stdout.fnmatch_lines(["*not at hand: base.answers.jsonl.gz: there is no such file*"])
+
+
+def test_writing_the_baseline_says_where_its_answers_are(project: Any) -> None:
+    project.write(TEXTS)
+    result = project.run("--baseline=base.json", "--update-baseline")
+    result.stdout.fnmatch_lines(["note: * are kept in base.answers.jsonl.gz"])
+    first = (project.path / "base.answers.jsonl.gz").read_bytes()
+    project.run("--baseline=base.json", "--update-baseline")
+    assert (project.path / "base.answers.jsonl.gz").read_bytes() == first
+    (project.path / "base.answers.jsonl.gz").unlink()
+    (project.path / "base.answers.jsonl.gz").mkdir()
+    result = project.run("--baseline=base.json", "--update-baseline")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["note: the baseline's answers are not kept beside it: *"])
 
 
 def test_a_listed_flip_can_be_pasted(compared: Any) -> None:

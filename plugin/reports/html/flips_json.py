@@ -2,7 +2,8 @@
 
 A sample's text is stored once, however many checkpoints flipped it. The JSON is:
 
-    {"groups": [[checkpoint, benchmark, protocol, metric, reference, lost, won, shown], ...],
+    {"groups": [[checkpoint, benchmark, protocol, metric, reference, lost, won, shown,
+                 whose answer the reference's is], ...],
      "samples": [[id, [[label, text, marks, cut], ...]], ...],
      "rows": [[group, lost 0 / won 1, sample, node id, response, reference's response], ...]}
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from ..._util.jsonio import JSON
 from ..flips import FlipGroup
-from ..sample_texts import cut, response_text, sample_texts
+from ..sample_texts import cut, flip_texts, said_text
 
 ROWS = 20_000  # flips with their texts in one page
 ROW_BYTES = 5_000_000  # of node ids and responses
@@ -33,6 +34,7 @@ class Embedded:
         shown: how many of them are in `data`.
         field_chars: characters of a field that are shown at most.
         missing: why texts could not be read, each reason once.
+        notes: where the baseline's answers are read from, or why they are not at hand.
     """
 
     data: JSON
@@ -40,6 +42,7 @@ class Embedded:
     shown: int
     field_chars: int
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
@@ -53,27 +56,29 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
     indices: dict[str, int] = {}  # of samples, by hash
     samples: list[list[JSON]] = []
     missing: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for number, group in enumerate(groups):
         missing |= {group.missing: None} if group.missing else {}
+        notes |= {group.note: None} if group.note else {}
         about = (group.checkpoint, group.benchmark, group.protocol, group.metric, group.reference)
-        heads.append([*about, group.regressions, group.improvements])
+        heads.append([*about, group.regressions, group.improvements, group.model])
         rows_of.append([])
         for flip in group.samples:
             sample = indices.setdefault(flip.row.hash, len(samples))
             if sample == len(samples):
-                texts = sample_texts(flip.row.fields, FIELD_CHARS[0])
+                texts = flip_texts(flip.row.fields, FIELD_CHARS[0])
                 samples.append([flip.row.id, [list(text) for text in texts]])
-            then = response_text(flip.reference.response) if flip.reference else None
-            answers = [response_text(flip.row.response), then]
+            then = said_text(flip.reference) if flip.reference else None
+            answers = [said_text(flip.row), then]
             change = int(flip.change == "won")
             rows_of[-1].append([number, change, sample, flip.row.nodeid, *answers])
     kept = _within(rows_of)
     samples, chars = _shortened(samples)
-    heads = [[*head, len(rows)] for head, rows in zip(heads, kept, strict=True)]
+    heads = [[*head[:7], len(rows), head[7]] for head, rows in zip(heads, kept, strict=True)]
     shown = [row for rows in kept for row in rows]
     flips = sum(head[5] + head[6] for head in heads)
     data = {"groups": heads, "samples": samples, "rows": shown}
-    return Embedded(data, flips, len(shown), chars, tuple(missing))
+    return Embedded(data, flips, len(shown), chars, tuple(missing), tuple(notes))
 
 
 def script_json(value: JSON) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -18,7 +19,7 @@ from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate import units
 from ...readers.result import Result
 from .. import INSTALL, phrases
-from ..conclusion import Level, gate_conclusions, summaries_of
+from ..conclusion import Level, summaries_of
 from ..flips import flip_groups
 from ..overview import (
     NOISE_LEGEND,
@@ -30,12 +31,16 @@ from ..overview import (
 )
 from ..plots.figures import Drawing
 from ..plots.series import BarChart, Chart, CurveChart
-from ..rows import MetricRow
+from ..rows import MetricRow, checkpoint_rows
 from .charts import embedded_svg
 from .flips_json import ROWS, Embedded, embedded_flips, script_json
+from .heading import about, decisions, recommended, title
 
 SHOWN_FIRST = 6  # sentences, and tables of differences, that are not folded
+METRICS_A_TABLE = 6  # a wider table would have to be scrolled sideways
+SHORT = 28  # characters of a name that is not broken between lines
 _LEVEL_WORDS: Mapping[Level, str] = {
+    "plain": "Concluded",
     "good": "Passed",
     "warning": "Needs a look",
     "bad": "Failed",
@@ -53,25 +58,35 @@ def html_report(
     """
     template = _template("page.html.j2")
     table = overview(results, conclusions)
+    decided = decisions(results, conclusions)
+    spoken = {decision.text for decision, _ in decided}
     flips = embedded_flips(flip_groups(results, conclusions, ROWS))
     theme, script = _resource("theme.js"), _resource("script.js")
     style = _resource("style.css")
     composites = [(row.measurement.composite, row.measurement.weights) for row in table.rows]
     weights = next((how for made, how in composites if made and made.metric in table.metrics), {})
     page: str = template.render(
-        title=_title(results),
+        title=title(results, conclusions, table),
+        about=about(results, table),
         shown_first=SHOWN_FIRST,
+        metrics_a_table=METRICS_A_TABLE,
+        short=SHORT,
         policy=_policy([theme, script], style),
         style=style,
         theme=theme,
         script=script,
-        banners=gate_conclusions(results),
-        sentences=conclusions.sentences,
+        decisions=decided,
+        recommended=list(recommended(table)),
+        sentences=[each for each in conclusions.sentences if each not in spoken],
         runs=[(run.run, _run_details(run)) for run in conclusions.runs],
-        facts=_fact_columns(table.rows),
+        facts=(facts := _fact_columns(table.rows)),
+        fact_columns=[(name, "") for name in facts],
         table=table,
+        columns=list(_columns(table)),
+        protocol_tables=list(_protocol_tables(table)),
         weights=weights,
         curves=_figures(drawn, CurveChart),
+        with_baseline=any(getattr(each.chart, "baseline", None) is not None for each in drawn),
         noise=list(_noise_tables(conclusions)),
         noise_legend=NOISE_LEGEND,
         bars=_figures(drawn, BarChart),
@@ -88,8 +103,59 @@ def html_report(
     return page
 
 
-def _title(results: Sequence[Result]) -> str:
-    return words.listed((r.summary.run_id if r.summary else r.path.name for r in results), 2)
+def _columns(table: Overview) -> Iterator[tuple[str, str]]:
+    """Each metric, and what its column is of: `real/whole-word, n = 232, lower is better`."""
+    for index, metric in enumerate(table.metrics):
+        cells = [row.cells[index] for row in table.rows]
+        owners = [row.measurement.owner_of(metric) for row in table.rows]
+        protocols = dict.fromkeys(bench.protocol for bench in owners if bench and bench.protocol)
+        ns = {cell.score.n for cell in cells if cell.score.n}
+        n = " to ".join(words.count(end) for end in sorted({min(ns), max(ns)})) if ns else ""
+        lower = "lower is better" if any(cell.less_is_better for cell in cells) else ""
+        yield metric, ", ".join(filter(None, [*protocols, f"n = {n}" if n else "", lower]))
+
+
+def _protocol_tables(table: Overview) -> Iterator[tuple[str, Rows]]:
+    """`(checkpoint, rows with the header first)`: every metric of every protocol, with its n."""
+    for row in table.rows:
+        labelled = list(_metric_rows(row))
+        compared = any(each.word for _, each in labelled)
+        header: tuple[str, ...] = ("protocol", "metric", "score", "n")
+        if compared:
+            header += ("baseline", "difference", "MDE", "p worse, Holm", "verdict")
+        rows = []
+        for label, each in labelled:
+            interval = each.interval if each.score.interval else ""
+            cells: tuple[str, ...] = (label, each.label, _whole(each.value, interval), each.n)
+            if compared:
+                known = each.comparison is not None and each.comparison.interval is not None
+                change = _whole(each.difference, each.difference_interval if known else "")
+                cells += (
+                    each.baseline,
+                    change,
+                    _whole(each.mde),
+                    _whole(each.p),
+                    each.verdict_label,
+                )
+            rows.append(cells)
+        if rows:
+            yield row.label, (header, *rows)
+
+
+def _whole(*parts: str) -> str:
+    """Parts that a line break may divide only from one another."""
+    return " ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts if part)
+
+
+def _metric_rows(row: CheckpointRow) -> Iterator[tuple[str, MetricRow]]:
+    if row.measured is not None:
+        for label, each in checkpoint_rows(row.measured):
+            yield label, replace(each, gated=each.gated and not label.endswith("(not gated)"))
+        return
+    for bench in row.measurement.benchmarks:
+        label = bench.protocol or bench.benchmark
+        label = label if bench.primary else f"{label} (not gated)"
+        yield from ((label, MetricRow(score.metric, score)) for score in bench.scores)
 
 
 def runs_page(
@@ -125,7 +191,7 @@ def _template(name: str) -> Any:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(count=words.count, number=_number, remark=_remark)
+    environment.filters.update(count=words.count, number=_number)
     environment.globals.update(formula=words.formula, zip=zip, level_words=_LEVEL_WORDS)
     return environment.from_string(_resource(name))
 
@@ -163,11 +229,6 @@ def _number(value: float | None) -> str:
     if value is None:
         return words.MISSING
     return words.count(int(value)) if value == int(value) else f"{value:g}"
-
-
-def _remark(cell: MetricRow) -> str:
-    better = "lower is better" if cell.less_is_better else ""
-    return cell.score.reason if cell.score.value is None else better
 
 
 def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, str, Rows], ...]:
@@ -231,6 +292,7 @@ def _run_pairs(conclusions: Conclusions) -> Rows:
 
 def _flips_remark(embedded: Embedded) -> str:
     sentences = [f"Without texts: {reason}." for reason in embedded.missing]
+    sentences += [f"{note[:1].upper()}{note[1:]}." for note in embedded.notes]
     if embedded.shown < embedded.flips:
         sentences.append(
             f"{words.count(embedded.shown)} of {words.count(embedded.flips)} flips are listed, "

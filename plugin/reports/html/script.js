@@ -16,7 +16,9 @@ function setUpTheme() {
     const chosen = document.documentElement.dataset.theme;
     return chosen ? chosen === "dark" : system.matches;
   };
-  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  const show = () => {
+    button.textContent = `Switch to the ${isDark() ? "light" : "dark"} theme`;
+  };
   button.addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
@@ -52,7 +54,7 @@ function setUpSorting(table) {
       body.append(...rows);
       headers.forEach((other) => other.removeAttribute("aria-sort"));
       header.setAttribute("aria-sort", order);
-      byId("sorted").textContent = `Sorted by ${header.textContent.trim()}, ${order}`;
+      byId("sorted").textContent = `Sorted by ${header.querySelector("button").textContent.trim()}, ${order}`;
     });
   });
 }
@@ -100,9 +102,14 @@ function setUpFlips() {
   function fieldFact([label, text, marks, cut]) {
     const parts = [];
     let at = 0;
-    for (const [start, end, name] of marks) {
+    for (const [number, [start, end, name]] of marks.entries()) {
       parts.push([...text].slice(at, start).join(""));
-      parts.push(element("mark", { title: name, textContent: [...text].slice(start, end).join("") }));
+      const asked = number === marks.length - 1;
+      parts.push(element("mark", {
+        className: asked ? "asked" : "",
+        title: asked ? "the place that the model fills" : name,
+        textContent: [...text].slice(start, end).join(""),
+      }));
       at = end;
     }
     parts.push(marks.length ? [...text].slice(at).join("") : text);
@@ -113,20 +120,20 @@ function setUpFlips() {
   }
 
   function flip([number, won, sample, nodeid, response, reference]) {
-    const [checkpoint, , protocol, metric, against] = data.groups[number];
+    const [checkpoint, , protocol, metric, , , , , model] = data.groups[number];
     const [id, texts] = data.samples[sample];
     const heading = element("h3", {},
       element("span", { className: "change", textContent: won ? "▲ won" : "▼ lost" }),
       element("span", { textContent: checkpoint }),
       element("span", { textContent: `${protocol}, ${metric}` }),
       element("span", { textContent: id }));
-    const facts = element("dl", {}, ...texts.map(fieldFact), fact("response", response));
-    if (reference !== null) facts.append(fact(against, reference));
-    else facts.append(fact("compared with", against));
-    const item = fact("item", element("code", { textContent: nodeid }));
-    item.className = "whole";
-    facts.append(item);
-    return element("li", { className: `flip ${won ? "won" : "lost"}` }, heading, facts);
+    const shown = texts.filter(([label], place) => place === 0 || label === "expected");
+    const others = texts.filter((text) => !shown.includes(text));
+    const facts = element("dl", {}, ...shown.map(fieldFact),
+      fact(`${model} said`, reference ?? "not at hand"), fact(`${checkpoint} says`, response));
+    const rest = element("details", { className: "whole" }, element("summary", { textContent: "The item and its other fields" }),
+      element("dl", {}, fact("item", element("code", { textContent: nodeid })), ...others.map(fieldFact)));
+    return element("li", { className: `flip ${won ? "won" : "lost"}` }, heading, facts, rest);
   }
 
   function show() {
@@ -169,6 +176,17 @@ function setUpFlips() {
   show();
 }
 
+// On paper nothing can be opened.
+function setUpPrinting() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")].filter((shown) => !shown.closest("#list"));
+    opened.forEach((shown) => { shown.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((shown) => { shown.open = false; }));
+}
+
 setUpTheme();
+setUpPrinting();
 document.querySelectorAll("table.scores").forEach(setUpSorting);
 if (byId("flips-data")) setUpFlips();

@@ -30,6 +30,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
 DASHES = ("-", "--", ":", "-.", (0, (8, 3)), (0, (3, 3)))
 _MARKERS = ("o", "s", "^", "D", "x", "+")
 _DARK = "#222222"
+_MARGIN = 0.05  # of the values' range, at each end of an axis
 # Points of a plan's curves for each factor of ten, from ten samples on.
 _STEPS = 24
 _DECADES = 7
@@ -54,16 +55,30 @@ def drawings(curves: Sequence[CurveChart], bars: Sequence[BarChart]) -> tuple[Dr
         CkptbenchError: matplotlib is not installed.
     """
     found: dict[str, Drawing] = {}
+    y, x = _limits(curves), _limits(bars)
     with matplotlib_set():
         for curve in curves:
             name = safe_name(f"{curve.metric}-by-{curve.axis}".replace("@", "_at_"))
-            found[name] = Drawing(curve, name, *_drawn(curve_figure(curve)))
+            found[name] = Drawing(curve, name, *_drawn(curve_figure(curve, y.get(curve.unit))))
         for index, bar in enumerate(bars):
             same = sum(other.metric == bar.metric for other in bars[:index])
             ending = f"-{same + 1}" if same else ""
             name = safe_name(f"{bar.metric}-difference{ending}".replace("@", "_at_"))
-            found[name] = Drawing(bar, name, *_drawn(bar_figure(bar)))
+            found[name] = Drawing(bar, name, *_drawn(bar_figure(bar, x.get(bar.unit))))
     return tuple(found.values())
+
+
+def _limits(charts: Sequence[Chart]) -> dict[str, tuple[float, float]]:
+    """The ends of the axis that all charts of a unit share; not of a unit that is not known."""
+    values: dict[str, list[float]] = {}
+    for chart in charts:
+        values.setdefault(chart.unit, []).extend(chart.values)
+    limits = {}
+    for unit, found in values.items():
+        low, high = min(found), max(found)
+        if unit and low < high:
+            limits[unit] = (low - _MARGIN * (high - low), high + _MARGIN * (high - low))
+    return limits
 
 
 def write_drawings(folder: Path, drawn: Sequence[Drawing]) -> tuple[Path, ...]:
@@ -103,8 +118,12 @@ def write_plan(
     _write(path, image if path.suffix == ".png" else text)
 
 
-def curve_figure(chart: CurveChart) -> Any:
-    """A matplotlib figure of the learning curves with their 95% bands, shares in per cent."""
+def curve_figure(chart: CurveChart, limits: tuple[float, float] | None = None) -> Any:
+    """A matplotlib figure of the learning curves with their 95% bands, shares in per cent.
+
+    Args:
+        limits: the ends of the y axis, in the unit of the values; None for those that fit.
+    """
     scale = 100 if chart.unit == "share" else 1
     figure, axes = _subplots(4.2, chart.metric)
     for index, curve in enumerate(chart.curves):
@@ -120,12 +139,17 @@ def curve_figure(chart: CurveChart) -> Any:
         for known, points in groupby(curve.points, lambda point: point.interval is not None):
             if known:
                 _draw_intervals(axes, list(points), scale, COLOURS[style])
+    if chart.baseline is not None:
+        name = f"baseline, {units.value(chart.baseline, chart.unit)}"
+        axes.axhline(chart.baseline * scale, color=_DARK, linestyle="--", linewidth=1, label=name)
+    if limits is not None:
+        axes.set_ylim(*(end * scale for end in limits))
     axes.set_xlabel(chart.axis)
     label = "lower is better" if chart.higher_is_better is False else "score"
     label = "score, %" if chart.unit == "share" else label
     axes.set_ylabel(f"{label} (bands: 95% intervals)")
     axes.grid(alpha=0.3)
-    if len(chart.curves) > 1:
+    if len(chart.curves) > 1 or chart.baseline is not None:
         axes.legend()
     return figure
 
@@ -141,10 +165,14 @@ def _draw_intervals(axes: Any, points: Sequence[Point], scale: int, colour: str)
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def bar_figure(chart: BarChart) -> Any:
-    """A matplotlib figure of the differences with their 95% intervals, in the metric's unit."""
+def bar_figure(chart: BarChart, limits: tuple[float, float] | None = None) -> Any:
+    """A matplotlib figure of the differences with their 95% intervals, in the metric's unit.
+
+    Args:
+        limits: the ends of the x axis, in the metric's unit; None for those that fit.
+    """
     figure, axes = _subplots(1.4 + 0.34 * len(chart.bars), chart.title, wrap=True)
-    unit = chart.bars[0].comparison.unit
+    unit = chart.unit
     scale = 100 if unit == "share" else 1
     for index, bar in enumerate(chart.bars):
         figures = bar.comparison
@@ -157,6 +185,8 @@ def bar_figure(chart: BarChart) -> Any:
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.axvline(0, color=_DARK, linewidth=0.8)
+    if limits is not None:
+        axes.set_xlim(*(end * scale for end in limits))
     unit_name = units.size(0.0, unit).partition(" ")[2]
     what = ", ".join(filter(None, ["difference", unit_name]))
     axes.set_xlabel(f"{what} (lines: 95% intervals)")

@@ -46,15 +46,26 @@ class CurveChart:
 
     Attributes:
         axis: what x is, the same for every curve.
-        unit: of the values: `share` of fractions, shown in per cent, or empty.
+        unit: of the values, see `scores.metric.Unit`; `share` is of fractions, shown in per cent.
+            Empty where it is not known, or not the same for all.
         higher_is_better: None where that is not known.
+        baseline: what the baseline scored; None without one, or where there are several.
     """
 
     metric: str
     axis: Axis
     curves: tuple[Curve, ...]
-    unit: Literal["share", ""] = "share"
+    unit: str = "share"
     higher_is_better: bool | None = True
+    baseline: float | None = None
+
+    @property
+    def values(self) -> Iterator[float]:
+        """Every number that its y axis has to show."""
+        points = [point for curve in self.curves for point in curve.points]
+        yield from (value for each in points for value in (each.value, *(each.interval or ())))
+        if self.baseline is not None:
+            yield self.baseline
 
     @property
     def title(self) -> str:
@@ -93,6 +104,18 @@ class BarChart:
     bars: tuple[Bar, ...]
 
     @property
+    def unit(self) -> str:
+        """The unit of the differences."""
+        return self.bars[0].comparison.unit if self.bars else ""
+
+    @property
+    def values(self) -> Iterator[float]:
+        """Every number that its x axis has to show."""
+        known = [bar.comparison for bar in self.bars]
+        yield from (value for each in known for value in (each.difference, *(each.interval or ())))
+        yield 0.0
+
+    @property
     def title(self) -> str:
         """`real@1: difference from the baseline`."""
         return f"{self.metric}: difference from {self.against}"
@@ -105,15 +128,18 @@ def charts(
     results: Sequence[Result], conclusions: Conclusions
 ) -> tuple[tuple[CurveChart, ...], tuple[BarChart, ...]]:
     """Every chart of a report."""
-    bars = bar_charts(overview(results, conclusions), conclusions)
-    return curve_charts(conclusions), bars
+    table = overview(results, conclusions)
+    return curve_charts(conclusions, table), bar_charts(table, conclusions)
 
 
-def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
+def curve_charts(conclusions: Conclusions, table: Overview | None = None) -> tuple[CurveChart, ...]:
     """A chart for each headline metric that some run has at two checkpoints or more.
 
     x is the epoch where every checkpoint has one, so that runs are compared at equal epochs; else
     the step, else the position in the run.
+
+    Args:
+        table: where the baseline's values are; without it no chart has one.
     """
     runs = conclusions.runs
     axis, position = _axis(runs)
@@ -124,11 +150,25 @@ def curve_charts(conclusions: Conclusions) -> tuple[CurveChart, ...]:
             shown = tuple(curve for curve in curves if curve.points)
             every = [m.score(metric) for run in runs for m in run.measurements]
             scores = [score for score in every if score is not None]
-            unit: Literal["share", ""] = "share" if all(s.share for s in scores) else ""
+            units = {score.unit for score in scores}
+            unit = units.pop() if len(units) == 1 else ""
             directions = {score.higher_is_better for score in scores}
             better = directions.pop() if len(directions) == 1 else None
-            charts.append(CurveChart(metric, axis, shown, unit, better))
+            baseline = _baseline(table, metric) if table is not None else None
+            charts.append(CurveChart(metric, axis, shown, unit, better, baseline))
     return tuple(charts)
+
+
+def _baseline(table: Overview, metric: str) -> float | None:
+    """The baseline's score, of the comparison over the most samples."""
+    if (
+        metric not in table.metrics
+        or len({r.measured.baseline for r in table.rows if r.measured}) > 1
+    ):
+        return None
+    index = table.metrics.index(metric)
+    known = [cell.comparison for row in table.rows if (cell := row.cells[index]).comparison]
+    return max(known, key=lambda each: each.n or 0).baseline if known else None
 
 
 def bar_charts(table: Overview, conclusions: Conclusions) -> tuple[BarChart, ...]:

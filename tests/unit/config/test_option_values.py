@@ -126,8 +126,10 @@ def test_help_shows_a_default_that_there_is_to_show() -> None:
 
 def test_an_option_says_whether_it_makes_other_items_or_other_answers() -> None:
     assert sampling_options() == ("seed", "num_samples", "temperature", "top_p", "max_tokens")
-    assert {"checkpoint", "limit", "k", "max-tokens", "exec-timeout"} <= set(remaking_options())
-    assert {"gate", "baseline", "run-id", "concurrency"}.isdisjoint(remaking_options())
+    names = {each.name for each in remaking_options()}
+    assert {"checkpoint", "limit", "k", "max-tokens", "exec-timeout"} <= names
+    assert {"tokenizer", "model-args", "apply-chat-template", "gen-kwargs", "model"} <= names
+    assert {"gate", "baseline", "run-id", "concurrency"}.isdisjoint(names)
 
 
 def test_only_headers_are_secret() -> None:

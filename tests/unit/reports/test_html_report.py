@@ -9,17 +9,23 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.analysis.conclude import conclude
 from ckptbench.analysis.conclusions import Conclusions
+from ckptbench.gate.measurement import BenchmarkMeasurement, Measurement
 from ckptbench.readers.result import Result, SampleRow
 from ckptbench.reports.html import flips_json as embedded
 from ckptbench.reports.html import page as html_page
 from ckptbench.reports.plots.figures import Drawing, drawings
 from ckptbench.reports.plots.series import charts
+from ckptbench.reports.sample_texts import flip_texts
+from ckptbench.results.summary import Summary
 
 
 class Page(HTMLParser):
@@ -110,8 +116,9 @@ def test_the_verdict_stands_before_everything_else(fallen: Any) -> None:
 def test_without_a_baseline_the_first_thing_concluded_stands_first(rising: Any) -> None:
     text = html_report(*rising.both, ())
     body = text[text.index("<main") :]
-    assert "banner" not in body
-    assert body.index(rising.conclusions.sentences[0]) < body.index("<table")
+    first = rising.conclusions.sentences[0]
+    assert body.index('<p class="banner plain">') < body.index(first) < body.index("<table")
+    assert body.count(first) == 1
 
 
 def test_every_table_has_a_caption_and_every_header_says_what_it_heads(
@@ -144,7 +151,7 @@ def test_the_scores_stand_with_their_intervals_and_can_be_sorted(rising: Any) ->
 
 
 def test_flips_without_a_baseline_are_against_the_best_and_show_both_responses(page: Page) -> None:
-    groups = [group[:2] + group[4:] for group in page.flips["groups"]]
+    groups = [group[:2] + group[4:8] for group in page.flips["groups"]]
     assert groups == [
         ["checkpoint-100", "real", "checkpoint-300", 30, 2, 32],
         ["checkpoint-200", "real", "checkpoint-300", 10, 2, 12],
@@ -152,13 +159,15 @@ def test_flips_without_a_baseline_are_against_the_best_and_show_both_responses(p
     lost = next(row for row in page.flips["rows"] if row[1] == 0)
     assert lost[4] == "1. 틀림   2. 궁궐"
     assert lost[5] == "1. 궁궐"
+    assert {group[8] for group in page.flips["groups"]} == {"checkpoint-300"}
 
 
 def test_flips_against_a_baseline_are_those_of_the_summary(fallen: Any) -> None:
     data = Page(html_report(*fallen.both, ())).flips
     assert data["groups"] == [
-        ["checkpoint-655", "real", "real/whole-word", "real@1", "baselines/best.json", 8, 2, 10]
-    ]
+        ["checkpoint-655", "real", "real/whole-word", "real@1", "baselines/best.json", 8, 2, 10,
+         "the baseline's model"]
+    ]  # fmt: skip
     assert [row[1] for row in data["rows"]] == [0] * 8 + [1] * 2
     assert all(row[5] is None for row in data["rows"])  # a baseline holds no responses
 
@@ -172,7 +181,7 @@ def test_a_text_is_stored_once_however_many_checkpoints_flipped_it(page: Page) -
 
 def test_the_place_that_is_asked_for_is_marked_in_its_text(page: Page) -> None:
     _, texts = page.flips["samples"][0]
-    assert [text[0] for text in texts] == ["text", "answer"]
+    assert [text[0] for text in texts] == ["question", "expected"]
     assert texts[0][2] == [[6, 9, "second"]]
 
 
@@ -216,7 +225,7 @@ def test_a_text_too_long_is_cut_around_its_mark_and_the_page_says_so(
     run = sweep({"checkpoint-1": [1, 2], "checkpoint-2": [1, 1]}, text="가" * 5_000)
     page = html_report(*run.both, ())
     label, text, marks, cut = Page(page).flips["samples"][0][1][0]
-    assert (label, len(text), cut) == ("text", 1_500, 3_506)
+    assert (label, len(text), cut) == ("question", 1_500, 3_506)
     assert marks == [[6, 9, "second"]]
     assert "Fields longer than 1,500 characters are cut" in page
 
@@ -261,7 +270,92 @@ def test_one_checkpoint_alone_has_scores_and_no_charts(sweep: Callable[..., Any]
 
 def test_nothing_at_all_is_a_page_too(rising: Any) -> None:
     page = html_report([replace(rising.result, measurements=())], Conclusions(()))
-    assert "These results allow no conclusion" in page
+    assert "no conclusion: nothing was measured" in page
+
+
+def test_a_blank_is_marked_and_the_right_answer_is_named() -> None:
+    fields: dict[str, Any] = {"text": "차오르자 _는 목을 축였다.", "answer": "까마귀", "more": "x"}
+    texts = flip_texts(fields, 100)
+    assert [text.label for text in texts] == ["question", "expected", "more"]
+    assert texts[0].marks == ((5, 6, "blank"),)
+    prompt = flip_texts({"doc": {"question": "2 + 2?"}, "target": 1}, 100)
+    assert [(text.label, text.text) for text in prompt[:2]] == [
+        ("question", "2 + 2?"),
+        ("expected", "1"),
+    ]
+
+
+def test_the_title_names_the_model_the_samples_and_the_date(fallen: Any, rising: Any) -> None:
+    title = "<title>{} · ckptbench</title>".format
+    assert title("checkpoint-655 of run: 40 samples, 2025-01-02") in html_report(*fallen.both, ())
+    assert title("3 checkpoints of run: 40 samples, 2025-01-02") in html_report(*rising.both, ())
+
+
+def test_the_recommended_checkpoint_stands_above_the_scores_once(rising: Any) -> None:
+    text = html_report(*rising.both, ())
+    (sentence,) = re.findall(r"Recommended checkpoint:</strong> ([^<]*)<", text)
+    assert sentence == "checkpoint-300, the best real@1: 95.00%"
+    assert text.index(sentence) < text.index("<table")
+    assert text.count('<span class="tag">recommended') == 1
+
+
+def test_every_protocol_is_there_with_its_n_and_only_gated_verdicts_look_gated(
+    make: SimpleNamespace, regressed: Summary
+) -> None:
+    (measured,) = regressed.checkpoints
+    gated, beside = measured.benchmarks
+    free = replace(gated.verdicts[1], gated=False)
+    gated = replace(gated, verdicts=(gated.verdicts[0], free))
+    beside = replace(beside, verdicts=(make.verdict("regressed", "real@1"),))
+    summary = replace(regressed, checkpoints=(replace(measured, benchmarks=(gated, beside)),))
+    parts = tuple(
+        BenchmarkMeasurement(b.benchmark, b.protocol, b.primary, b.scores) for b in (gated, beside)
+    )
+    measurement = Measurement(measured.name, benchmarks=parts, source="results/x")
+    result = Result(Path("results/x"), "ckptbench", (measurement,), summary)
+    text = html_report([result], conclude([measurement]), ())
+    matrix, every = re.findall(r"<table.*?</table>", text, re.DOTALL)[:2]
+    assert "real/whole-word, n = 200" in matrix
+    assert "unchanged (not gated)" in matrix
+    assert re.findall(r'scope="row"[^>]*>([^<]*)<', every) == [
+        "real/whole-word", "real/whole-word", "real/single-mask (not gated)",
+    ]  # fmt: skip
+    assert re.findall(r'data-label="n"[^>]*>([^<]*)<', every) == ["200"] * 3
+    words = re.findall(r'data-label="verdict".*?<span class="word ([\w-]+)">([^<]*)<', every)
+    assert words == [
+        ("regressed", "regressed"),
+        ("unchanged", "unchanged (not gated)"),
+        ("regressed", "regressed (not gated)"),
+    ]
+
+
+def test_many_metrics_are_several_tables_that_fit(sweep: Callable[..., Any]) -> None:
+    run = sweep({"checkpoint-1": [1, 2], "checkpoint-2": [1, 1]})
+    (result,), _ = run.both
+    metrics = [f"m{number}" for number in range(8)]
+    measurements = [
+        replace(m, benchmarks=(replace(b, scores=tuple(replace(b.scores[0], metric=metric)
+                                                       for metric in metrics)),))
+        for m in result.measurements for b in m.benchmarks
+    ]  # fmt: skip
+    concluded = replace(
+        run.conclusions.runs[0], measurements=tuple(measurements), by="", recommended=""
+    )
+    result = replace(result, measurements=tuple(measurements), summary=None)
+    text = html_report([result], Conclusions((concluded,)), ())
+    tables = re.findall(r'<table class="scores.*?</table>', text, re.DOTALL)
+    assert [re.findall(r'class="sort">(m\d)', table) for table in tables] == [
+        metrics[:6], metrics[6:],
+    ]  # fmt: skip
+
+
+def test_a_run_whose_baseline_compares_nothing_says_so_on_top(make: SimpleNamespace) -> None:
+    checked = make.checkpoint(make.result("x/y", make.score("x@1", 0.5)), baseline="other.json")
+    summary = make.summary(checked, exit_status=1)
+    result = Result(Path("results/x"), "ckptbench", (), summary)
+    text = html_report([result], Conclusions(()), ())
+    assert '<p class="banner bad">' in text
+    assert "no score of this run is in other.json" in text
 
 
 def test_the_same_results_give_the_same_page(rising: Any) -> None:

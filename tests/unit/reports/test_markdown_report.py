@@ -59,7 +59,10 @@ def test_flips_are_folded_and_told_apart(fallen: Any) -> None:
     rows = table_rows(text, "| change |")[2:]
     assert [row[0].strip() for row in rows] == ["lost"] * 8 + ["won"] * 2
     assert rows[0][1].strip() == "s-0"
-    assert "answer: 궁궐" in rows[0][2]
+    assert rows[0][2].strip() == r"0000: \[MASK\]은 조선의 궁궐이다. 관광객이 궁궐을 찾는다."
+    assert [cell.strip() for cell in rows[0][3:]] == ["궁궐", "-", "1. 틀림 2. 틀림 3. 궁궐"]
+    assert "| the baseline said | checkpoint-655 says |" in text
+    assert "the baseline's answers are not at hand: baselines/best.json: there is no such" in text
 
 
 def test_of_many_flips_the_first_are_shown_and_the_rest_counted(sweep: Callable[..., Any]) -> None:
@@ -69,9 +72,9 @@ def test_of_many_flips_the_first_are_shown_and_the_rest_counted(sweep: Callable[
 
 
 def test_a_text_cannot_break_out_of_its_cell(sweep: Callable[..., Any]) -> None:
-    text = "a | b\n\n</details> <img src=x> `code` **bold** [link](http://x.y) \\| # head"
+    text = "xyz a | b\n\n</details> <img src=x> `code` **bold** [link](http://x.y) \\| # head"
     report = markdown_report(*sweep({"c-1": [2, 1], "c-2": [1, 1]}, text=text).both)
-    assert [len(row) for row in table_rows(report, "| change |")] == [4, 4, 4]
+    assert [len(row) for row in table_rows(report, "| change |")] == [6, 6, 6]
     assert report.count("</details>") == 1
     assert "<img" not in report
     shown = table_rows(report, "| change |")[2][2]

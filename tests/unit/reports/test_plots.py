@@ -15,7 +15,7 @@ import pytest
 from ckptbench.analysis.conclusions import Conclusions
 from ckptbench.reports.html.charts import embedded_svg
 from ckptbench.reports.overview import overview
-from ckptbench.reports.plots.figures import drawings, write_drawings
+from ckptbench.reports.plots.figures import _limits, curve_figure, drawings, write_drawings
 from ckptbench.reports.plots.series import (
     Bar,
     BarChart,
@@ -23,6 +23,7 @@ from ckptbench.reports.plots.series import (
     CurveChart,
     Point,
     bar_charts,
+    charts,
     curve_charts,
 )
 
@@ -81,6 +82,33 @@ def test_bars_are_differences_from_the_best_without_one(rising: Any) -> None:
     assert first.comparison.difference == pytest.approx(-0.70)
     assert first.p_value is not None
     assert first.p_value >= (first.comparison.p_value or 0)  # Holm's correction only adds
+
+
+def test_metrics_of_one_unit_have_the_same_axis_and_others_their_own() -> None:
+    low = CurveChart("low", "step", (curve("a", (1, 0.1, None), (2, 0.2, None)),))
+    high = CurveChart("high", "step", (curve("a", (1, 0.8, None), (2, 0.9, (0.5, 1.0))),))
+    bits = replace(high, metric="bits", unit="bits_per_byte")
+    odd = [replace(high, metric=name, unit="") for name in ("x", "y")]
+    limits = _limits([low, high, bits, *odd])
+    assert limits == {
+        "share": pytest.approx((0.055, 1.045)),
+        "bits_per_byte": pytest.approx((0.475, 1.025)),
+    }
+    figure = curve_figure(low, limits["share"])
+    assert figure.axes[0].get_ylim() == pytest.approx((5.5, 104.5))
+
+
+def test_the_baseline_is_a_line_in_the_learning_curves(sweep: Callable[..., Any]) -> None:
+    run = sweep({"checkpoint-1": [1, 2, 2], "checkpoint-2": [1, 1, 2]}, against=[1, 1, 1])
+    (first, second), _ = charts(*run.both)
+    assert (first.metric, first.baseline) == ("real@1", 0.7)
+    assert second.baseline is None  # nothing was compared in real@5
+    assert "baseline, 70.00%" in in_page(first)
+    assert "baseline" not in in_page(second)
+    others = replace(run.result.summary.checkpoints[0], baseline="another.json")
+    summary = replace(run.result.summary, checkpoints=(others, *run.result.summary.checkpoints[1:]))
+    (two, _), _ = charts([replace(run.result, summary=summary)], run.conclusions)
+    assert two.baseline is None
 
 
 def bars_in_page(*bars: Bar) -> str:
