@@ -240,6 +240,9 @@ class Options:
     must_see: float = option(parse.percentage_points, 0.05, "POINTS",
         help="largest minimum detectable effect, in percentage points, at which a comparison may "
         "conclude `unchanged` (default 5)")
+    decide: str = option(parse.one_of("all", "early"), "all", "all|early",
+        help="early: ask samples in random order, and stop asking a benchmark when its regression "
+        "is certain or a drop of --must-see is excluded (default all)")
     gate_on: tuple[str, ...] = option(parse.names, (), "METRIC[,...]", many="extend",
         help="gate these metrics too, such as real_bits_per_byte or humaneval/pass@5")
     allow_mismatch: tuple[str, ...] = option(parse.settings_names, (), "SETTING[,...]",

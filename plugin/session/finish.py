@@ -64,12 +64,15 @@ def conclude_run(
         created=run.started_iso,
         amend=lambda result: hooks().pytest_ckptbench_result(context=context, result=result),
         scope=scope_of(config, options),
+        looks=run.early.looks if run.early is not None else None,
     )
     environment = describe_environment(config.invocation_params.args, config.invocation_params.dir)
     for engine in run.store.engines().values():
         environment |= engine.get("accelerator", {})
     missed = (each.detail for each in outcomes.values() if each.status == "missed")
     notes = [*folded.notes, *run.store.notes(), *run.notes, missing_packages_note(missed)]
+    if run.early is not None:
+        notes += run.early.notes()
     if stored := run.store.unreported(outcomes):
         notes.append(f"{counted(stored, 'answer')} stored and not reported: not asked again")
     summary = Summary(

@@ -33,6 +33,7 @@ from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
+    from .early import EarlyDecision
 
 CONTEXT: pytest.StashKey[RunContext] = pytest.StashKey()
 
@@ -53,6 +54,7 @@ class Run:
         outcomes: of the items that reported so far, in the main process.
         notes: sentences for the readers of the scores.
         task_results: by checkpoint, lm-eval's own results of its tasks.
+        early: decides which samples are not needed; None where all are asked, and in a worker.
     """
 
     options: Options
@@ -65,6 +67,7 @@ class Run:
     outcomes: Outcomes = field(default_factory=Outcomes)
     notes: list[str] = field(default_factory=list)
     task_results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    early: EarlyDecision | None = None
     _clock: float = field(default_factory=time.monotonic)
     _store: RunStore | None = None
     process: int = field(default_factory=os.getpid)

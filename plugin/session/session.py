@@ -87,6 +87,10 @@ class BenchSession:
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
+        if not workerinput and options.decide == "early":
+            from .early import check
+
+            check(options, config)
         if not workerinput and options.baseline is not None:
             options = _with_named_baseline(options, config.invocation_params.dir)
         checkpoints = checkpoint_params(options.checkpoint)
@@ -252,7 +256,7 @@ class BenchSession:
             share_the_machine(run.worker, run.workers)
         # The items live as long as the session: garbage collection need not visit them.
         gc.freeze()
-        groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
+        groups = [(i.group.index, i.stage) if isinstance(i, SampleItem) else None for i in items]
         plan = cut(groups, [length_of(i) for i in items], run.workers)
         if run.worker in ("", "gw0"):
             self._store_plan(planned, plan)
@@ -269,6 +273,7 @@ class BenchSession:
             reuse=not self.options.no_resume,
             progress=self.progress.tick,
             step=partial(step_of, worker_number(run.worker), run.workers),
+            decided=None if run.early is None else run.early.decided,
         )
         self.progress.begin(len(planned))
         self.progress.answered = self._answering.answered
@@ -280,7 +285,7 @@ class BenchSession:
         )
 
     def check_baseline(self) -> None:
-        """Refuse names of metrics that no benchmark has, before any request is made.
+        """Refuse names of metrics that no benchmark has, before anything is asked or decided.
 
         Raises:
             CkptbenchError: see `gate.scope`.
@@ -292,6 +297,10 @@ class BenchSession:
         known.check_options(self.config, self.options)
         if self.baseline is not None and not self.options.update_baseline:
             known.check_numbers(self.baseline, str(self.options.baseline))
+        if self.baseline is not None and self.options.decide == "early":
+            from .early import EarlyDecision
+
+            self.run.early = EarlyDecision(self.run, self.baseline, self.config)
 
     def _store_plan(self, planned: list[SampleItem], plan: Plan) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}
