@@ -103,6 +103,7 @@ def check(parts: Sequence[Part]) -> None:
             )
 
     for part in parts:
+        _check_whole(part)
         for group in part.groups:
             if group.primary:
                 same(group.benchmark, "protocol", group.protocol, part.folder)
@@ -119,3 +120,14 @@ def check(parts: Sequence[Part]) -> None:
         for item in part.store.plan():
             benchmark = part.groups[item.group].benchmark
             same(f"{benchmark}'s sample {item.id}", "content", item.sample, part.folder)
+
+
+def _check_whole(part: Part) -> None:
+    """Refuse a run that was decided early: its p values are of the looks at it alone."""
+    results = [r for c in part.summary.checkpoints for r in c.benchmarks] if part.summary else ()
+    if any(result.coverage.not_needed for result in results):
+        raise CkptbenchError(
+            "it was decided early, not all samples were asked",
+            where=str(part.folder),
+            remedy=f"Run it again with --run-id={part.folder.name}, without --decide.",
+        )

@@ -205,10 +205,9 @@ class Answering:
             return
         first: Question = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
         group, current = first.group, self._blocks[number].group
-        if first.stage != self._blocks[number].items[0].stage:
-            return  # perhaps it is not needed
-        if group.fixtures.values is None and group.executes:
-            return  # its sandbox is set up with its first item
+        later = first.stage != self._blocks[number].items[0].stage
+        if later or (group.fixtures.values is None and group.executes):
+            return  # perhaps it is not needed; a sandbox is set up with its first item
         if group.fixtures.values is None:
             own, same = current, group.fixtures.engine_key == current.fixtures.engine_key
         else:
@@ -396,7 +395,6 @@ class Answering:
             with self._answers_ready:
                 for answer in answers:
                     self._ready[answer.position] = answer.response
-                    number = self.plan.block_of[answer.position]
-                    if number in self._blocks:
-                        self._blocks[number].answered += 1
+                    if block := self._blocks.get(self.plan.block_of[answer.position]):
+                        block.answered += 1
                 self._answers_ready.notify_all()

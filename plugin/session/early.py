@@ -7,7 +7,7 @@ the outcomes so far, and what is left of a benchmark that is decided is not aske
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,13 +18,14 @@ from ..config.options import Options
 from ..gate.baseline import Baseline
 from ..gate.comparison import with_looks
 from ..gate.evaluate import evaluate
+from ..gate.scope import Scope
 from ..gate.sequential import Look
 from ..gate.units import size
 from ..gate.verdict import Candidate, Rules, Verdict, decide
+from ..results.outcome import Outcome
+from ..results.store import RunStore
 from ..runs.checkpoint_fold import GroupFold
 from ..runs.fold import rules_of
-from .finish import scope_of
-from .run import Run
 
 if TYPE_CHECKING:
     from .blocks import Question
@@ -57,12 +58,29 @@ class EarlyDecision:
         reasons: of the groups that are decided, by their number.
     """
 
-    def __init__(self, run: Run, baseline: Baseline, config: pytest.Config) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        outcomes: Mapping[str, Outcome],
+        options: Options,
+        baseline: Baseline,
+        scope: Scope,
+        n_checkpoints: int,
+    ) -> None:
+        """Nothing is decided yet.
+
+        Args:
+            outcomes: of the items that reported so far, by node id.
+            n_checkpoints: of the session.
+        """
         self.looks: dict[int, dict[str, tuple[Look, ...]]] = defaultdict(dict)
         self.reasons: dict[int, str] = {}
-        self._run = run
+        self._store = store
+        self._outcomes = outcomes
+        self._options = options
         self._baseline = baseline
-        self._scope = scope_of(config, run.options)
+        self._scope = scope
+        self._n_checkpoints = n_checkpoints
         self._reached: dict[str, int] = {}
 
     def decided(self, item: Question) -> str:
@@ -76,13 +94,13 @@ class EarlyDecision:
     def look(self, checkpoint: str) -> None:
         """Compare what a checkpoint has answered so far, and decide what that allows."""
         groups, fractions = self._so_far(checkpoint)
-        rules = rules_of(self._run.options)
+        rules = rules_of(self._options)
         (evaluation,) = evaluate(
             [[group.measured for group in groups]],
             self._baseline,
             rules=rules,
             scope=self._scope,
-            seed=self._run.options.seed,
+            seed=self._options.seed,
         )
         found = [
             (group, verdict)
@@ -107,7 +125,7 @@ class EarlyDecision:
 
     def notes(self) -> list[str]:
         """What was not asked and why, for the readers of the scores."""
-        groups = self._run.store.groups()
+        groups = self._store.groups()
         found = []
         for number, reason in sorted(self.reasons.items()):
             metadata = groups[number]
@@ -120,18 +138,17 @@ class EarlyDecision:
 
     def _so_far(self, checkpoint: str) -> tuple[list[GroupFold], dict[int, float]]:
         """The groups of a checkpoint with what was answered, and which share that is of each."""
-        outcomes = self._run.outcomes.by_nodeid
         folds = {
             number: GroupFold(number, metadata)
-            for number, metadata in enumerate(self._run.store.groups())
+            for number, metadata in enumerate(self._store.groups())
             if metadata.checkpoint == checkpoint
         }
         planned: Counter[int] = Counter()
         reported: Counter[int] = Counter()
-        for item in self._run.store.plan():
+        for item in self._store.plan():
             if item.group in folds:
                 planned[item.group] += 1
-                if (outcome := outcomes.get(item.nodeid)) is not None:
+                if (outcome := self._outcomes.get(item.nodeid)) is not None:
                     reported[item.group] += 1
                     folds[item.group].add(item, outcome)
         shares = {number: reported[number] / planned[number] for number in planned}
@@ -151,7 +168,7 @@ class EarlyDecision:
                 looks = self.looks[group.number][verdict.metric]
                 figures = with_looks(figures, looks, fractions[group.number])
             candidates.append(Candidate(verdict.metric, figures, verdict.tolerance))
-        family = self._family * max(1, len(self._run.checkpoints))
+        family = self._family * max(1, self._n_checkpoints)
         return decide(
             candidates,
             Rules(rules.alpha, rules.must_see, looks=True, family=max(family, len(candidates))),
@@ -161,7 +178,7 @@ class EarlyDecision:
     def _family(self) -> int:
         """Gated comparisons of one checkpoint, as far as they were seen."""
         sizes: Counter[str] = Counter()
-        groups = self._run.store.groups()
+        groups = self._store.groups()
         for number, metrics in self.looks.items():
             sizes[groups[number].checkpoint] += len(metrics)
         return max(sizes.values(), default=1)
@@ -173,7 +190,7 @@ class EarlyDecision:
         if figures is None or figures.p_excluded is None or figures.p_excluded > rules.alpha:
             return False
         # Where an inconclusive drop fails the run, more samples may still clear it.
-        return self._run.options.gate != "strict" or verdict.word != "inconclusive"
+        return self._options.gate != "strict" or verdict.word != "inconclusive"
 
     def _follow(self, groups: Sequence[GroupFold]) -> None:
         """Protocols that are not gated end with the one of their benchmark that is."""

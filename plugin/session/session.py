@@ -299,8 +299,17 @@ class BenchSession:
             known.check_numbers(self.baseline, str(self.options.baseline))
         if self.baseline is not None and self.options.decide == "early":
             from .early import EarlyDecision
+            from .finish import scope_of
 
-            self.run.early = EarlyDecision(self.run, self.baseline, self.config)
+            run, scope = self.run, scope_of(self.config, self.options)
+            run.early = EarlyDecision(
+                run.store,
+                run.outcomes.by_nodeid,
+                self.options,
+                self.baseline,
+                scope,
+                len(self.checkpoints),
+            )
 
     def _store_plan(self, planned: list[SampleItem], plan: Plan) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}

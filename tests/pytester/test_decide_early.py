@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ckptbench.cli import main
+
 TEXTS = [f"right {i:03}" for i in range(400)]
 EARLY = ("--baseline=base.json", "--decide=early", "--run-id=early")
 
@@ -48,7 +50,8 @@ def test_an_unchanged_model_is_asked_until_a_drop_is_excluded(compared: Any, run
     assert len(compared.asked) == compared.coverage["scored"]
     assert compared.verdicts == {"word@1": "identical", "word@5": "identical"}
     (note,) = (each for each in compared.summary["notes"] if "decided after" in each)
-    assert "a drop of 10.00 pp is excluded" in note and "smaller ones were not looked for" in note
+    assert "a drop of 10.00 pp is excluded" in note
+    assert "smaller ones were not looked for" in note
 
 
 def test_what_is_uncertain_is_asked_to_the_end(compared: Any, run: Any) -> None:
@@ -108,3 +111,16 @@ def test_such_a_run_writes_no_baseline_of_itself(compared: Any) -> None:
     with compared.spoiled(*TEXTS[::2]):
         compared.run(*EARLY)
     assert not list((compared.path / "results" / "early").glob("**/baseline*.json"))
+
+
+def test_its_run_is_shown_and_is_no_part_of_a_merge(
+    compared: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with compared.spoiled(*TEXTS[::2]):
+        compared.run(*EARLY)
+    capsys.readouterr()
+    early, old = (str(compared.path / "results" / name) for name in ("early", "old"))
+    assert main(["show", early]) == 0
+    assert "not needed" in capsys.readouterr().out
+    assert main(["merge", early, old, "-o", str(compared.path / "both")]) == 2
+    assert "decided early" in capsys.readouterr().err
