@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import key_values
 from . import parsers as parse
+from .shard import Shard
 from .tracking_uri import tracking_uri
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class Options:
     limit: int | float | None = option(parse.limit, None, "N|SHARE",
         heading="benchmarks and data", remakes_items=True,
         help="run only the first N samples of each benchmark, or this share of them")
+    shard: Shard | None = option(parse.shard, None, "I/N", remakes_items=True,
+        help="run only this part of the samples, such as 3/16; `ckptbench merge` puts the parts "
+        "together")
     data_dir: Path | None = option(Path, None, "DIR", remakes_items=True,
         help="run every dataset found in this folder: mbpp/, lambada.jsonl, ...")
     tasks: tuple[str, ...] = option(parse.names, (), "TASK[,TASK...]", many="extend",

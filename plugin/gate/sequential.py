@@ -7,7 +7,6 @@ Fleming's boundary does.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,8 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._util.hashing import hashed_share
 
 Floats = NDArray[np.float64]
 
@@ -48,8 +49,7 @@ def stage_of(cluster: str, seed: int) -> int:
 
     By its hash: the samples before each look are a random part, whichever others were selected.
     """
-    digest = hashlib.sha256(f"{seed}:{cluster}".encode("utf-8", "surrogatepass")).digest()
-    place = int.from_bytes(digest[:8], "big") / 2**64
+    place = hashed_share(cluster, f"stage {seed}")
     return next(index for index, share in enumerate(LOOKS) if place < share)
 
 

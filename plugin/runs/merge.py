@@ -219,7 +219,9 @@ def _conclude(
             dict.fromkeys([*folded.notes, *store.notes(), *own, merged_of, *repeated, *missing])
         ),
         rerun_options=lm_eval.rerun_options(),
-        given=newest.given if newest else {},
+        given={name: given for name, given in newest.given.items() if name != "shard"}
+        if newest
+        else {},
         drawing=newest.drawing if newest else {},
     )
     summary = replace(summary, exit_status=int(gate_fails(summary, options.gate)))

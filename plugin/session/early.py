@@ -32,22 +32,27 @@ if TYPE_CHECKING:
 
 
 def check(options: Options, config: pytest.Config) -> None:
-    """Refuse options with which nothing can be decided early.
+    """Refuse options that do not fit a run of a part of the samples.
 
     Raises:
         CkptbenchError: naming them.
     """
-    distribution = config.getoption("dist", "no")
-    what, remedy = "", ""
-    if options.baseline is None:
+    early, distribution = options.decide == "early", config.getoption("dist", "no")
+    where, what, remedy = "--decide early", "", ""
+    if early and options.baseline is None:
         what, remedy = "there is no baseline to decide by", "Give --baseline=FILE."
-    elif options.update_baseline:
+    elif early and options.update_baseline:
         what, remedy = "a baseline needs all samples", "Leave --decide or --update-baseline out."
-    elif distribution not in ("no", "load"):
+    elif early and options.shard is not None:
+        what, remedy = "a shard decides nothing", "Leave --decide or --shard out."
+    elif early and distribution not in ("no", "load"):
         what = f"workers of --dist {distribution} do not wait for a look"
         remedy = "Leave --dist out."
+    elif options.shard is not None and options.update_baseline:
+        where, what = f"--shard {options.shard}", "a baseline needs all samples"
+        remedy = "Write it of the run that `ckptbench merge` makes."
     if what:
-        raise CkptbenchError(what, where="--decide early", remedy=remedy)
+        raise CkptbenchError(what, where=where, remedy=remedy)
 
 
 class EarlyDecision:

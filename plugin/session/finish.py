@@ -71,8 +71,7 @@ def conclude_run(
         environment |= engine.get("accelerator", {})
     missed = (each.detail for each in outcomes.values() if each.status == "missed")
     notes = [*folded.notes, *run.store.notes(), *run.notes, missing_packages_note(missed)]
-    if run.early is not None:
-        notes += run.early.notes()
+    notes += _notes_on_parts(run)
     if stored := run.store.unreported(outcomes):
         notes.append(f"{counted(stored, 'answer')} stored and not reported: not asked again")
     summary = Summary(
@@ -133,6 +132,14 @@ def _write(
                 (run.folder / SUMMARY).unlink(missing_ok=True)
         return RunResult(summary)
     return _report(run, summary)
+
+
+def _notes_on_parts(run: Run) -> list[str]:
+    """That not all samples were to be asked, which the samples that were do not tell."""
+    notes = run.early.notes() if run.early is not None else []
+    if run.options.shard is not None:
+        notes.append(f"shard {run.options.shard} of the samples: ckptbench merge makes the whole")
+    return notes
 
 
 @contextmanager
@@ -257,6 +264,8 @@ def scope_of(config: pytest.Config, options: Options) -> Scope:
     plan = options.eval_config
     settings = plan.settings if plan is not None else ()
     limited = ["--limit"] if options.limit is not None else []
+    if options.shard is not None:
+        limited.append("--shard")
     if any(each.values.get("limit") for each in settings):
         limited.append("limit in --eval-config")
     in_file = (n for each in settings if "metrics" in each.values for n in each.names)

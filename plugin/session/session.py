@@ -87,7 +87,7 @@ class BenchSession:
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
-        if not workerinput and options.decide == "early":
+        if not workerinput:
             from .early import check
 
             check(options, config)
