@@ -68,6 +68,7 @@ faults: $(READY)  ## break 200 runs, resume and compare them (15 minutes of proc
 simulate: $(READY)  ## simulate what the statistics promise: the tables of docs/simulations.md (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/coverage.py
 	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/gate_power.py $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/early_power.py
 
 # cosmic-ray is not among the pinned packages: nothing else needs it.
 mutants: $(READY)  ## mutate the rooms that decide numbers: which faults no test notices (an hour)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import key_values
 from . import parsers as parse
+from .shard import Shard
 from .tracking_uri import tracking_uri
 
 if TYPE_CHECKING:
@@ -137,6 +138,9 @@ class Options:
     limit: int | float | None = option(parse.limit, None, "N|SHARE",
         heading="benchmarks and data", remakes_items=True,
         help="run only the first N samples of each benchmark, or this share of them")
+    shard: Shard | None = option(parse.shard, None, "I/N", remakes_items=True,
+        help="run only this part of the samples, such as 3/16; `ckptbench merge` puts the parts "
+        "together")
     data_dir: Path | None = option(Path, None, "DIR", remakes_items=True,
         help="run every dataset found in this folder: mbpp/, lambada.jsonl, ...")
     tasks: tuple[str, ...] = option(parse.names, (), "TASK[,TASK...]", many="extend",
@@ -251,6 +255,9 @@ class Options:
     must_see: float = option(parse.percentage_points, 0.05, "POINTS",
         help="largest minimum detectable effect, in percentage points, at which a comparison may "
         "conclude `unchanged` (default 5)")
+    decide: str = option(parse.one_of("all", "early"), "all", "all|early",
+        help="early: ask samples in random order, and stop asking a benchmark when its regression "
+        "is certain or a drop of --must-see is excluded (default all)")
     gate_on: tuple[str, ...] = option(parse.names, (), "METRIC[,...]", many="extend",
         help="gate these metrics too, such as real_bits_per_byte or humaneval/pass@5")
     allow_mismatch: tuple[str, ...] = option(parse.settings_names, (), "SETTING[,...]",

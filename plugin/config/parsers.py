@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..gate.verdict import Gate
+from .shard import Shard
 
 GATES: tuple[str, ...] = get_args(Gate)
 DEVICES = "auto, cpu, cuda or cuda:N"
@@ -146,6 +147,14 @@ def limit(text: str) -> int | float:
     what = "a number of samples such as 200, or a share between 0 and 1 such as 0.2"
     found = number(what, lambda n: 0 < n < 1 or (1 <= n < math.inf and n == int(n)))(text)
     return int(found) if found >= 1 else found
+
+
+def shard(text: str) -> Shard:
+    """`3/16`: the third of sixteen parts."""
+    try:
+        return Shard.parse(text)
+    except ValueError:
+        raise expected("a part of all, such as 1/4 for the first of four", text) from None
 
 
 EXEC_MEMORY_MB = 512

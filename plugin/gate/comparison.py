@@ -26,7 +26,7 @@ from ..scores.metric import Metric
 from ..scores.reducers import estimate_pass_at_k
 from ..scores.score import SampleValues, Score
 from .baseline import BaselineBenchmark
-from .difference_intervals import paired_interval, unpaired_interval
+from .difference_intervals import excluded_drop_p, paired_interval, unpaired_interval
 from .mde import (
     Rule,
     clustered_shares_mde,
@@ -37,9 +37,10 @@ from .mde import (
     unpaired_shares_mde,
 )
 from .permutation_test import PValues, sign_flip_test
+from .sequential import Look, sequential_p
 from .trials_test import trials_test
 from .unpaired_test import share_error, suissa_shuster_test, welch_degrees, welch_test
-from .verdict import Comparison
+from .verdict import Comparison, drop_to_see
 
 _PASS_AT_K = re.compile(r"pass@(\d+)")
 # Equal values that were summed in another order may differ in their last digit.
@@ -193,6 +194,33 @@ def _paired(score: Score, pairs: Pairs, rule: Rule) -> Comparison:
         unit=score.unit,
         higher_is_better=sign > 0,
         identical=not gains.any(),
+        p_excluded=None
+        if rule.must_see is None
+        else excluded_drop_p(
+            gains,
+            pairs.groups,
+            kind,
+            drop_to_see(rule.must_see, score.unit, then),
+            scale=largest or 1.0,
+        ),
+    )
+
+
+def with_looks(figures: Comparison, looks: Sequence[Look], fraction: float) -> Comparison:
+    """A comparison with the p values that hold over all looks that were taken.
+
+    Args:
+        looks: the looks before this comparison, and perhaps this one.
+        fraction: share of the samples that the comparison is of.
+    """
+    now = Look(fraction, figures.p_worse, figures.p_better, figures.p_excluded)
+    taken = [*(look for look in looks if look.fraction < fraction), now]
+    shares = [look.fraction for look in taken]
+    return replace(
+        figures,
+        p_worse=sequential_p([look.p_worse for look in taken], shares),
+        p_better=sequential_p([look.p_better for look in taken], shares),
+        p_excluded=sequential_p([look.p_excluded for look in taken], shares),
     )
 
 
@@ -205,7 +233,8 @@ def _perplexity(score: Score, pairs: Pairs, rule: Rule) -> Comparison:
     logs = replace(score, unit="nats", higher_is_better=True)
     then = exp(-float(pairs.then.mean()))
     tolerance = log1p(rule.tolerance / then)
-    of_logs = _paired(logs, pairs, replace(rule, tolerance=tolerance))
+    # What must be seen is a factor of the perplexity, and none of its logs.
+    of_logs = _paired(logs, pairs, replace(rule, tolerance=tolerance, must_see=None))
 
     def difference(gain: float) -> float:
         return then * (exp(-gain) - 1)

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores.intervals import Floats, Interval, Kind, Partition, hall_t_interval, t_quantile
+from ..scores.intervals import (
+    Floats,
+    Interval,
+    Kind,
+    Partition,
+    cluster_standard_error,
+    hall_t_interval,
+    t_quantile,
+)
 from ..scores.mover import block_diagonal, correlations_of_means, mover
 
 # Both imagined movements together weigh half an observation when the size of one is estimated.
@@ -48,6 +56,36 @@ def paired_interval(
     return float(low) * scale, float(high) * scale
 
 
+def excluded_drop_p(
+    gains: Floats, groups: Partition, kind: Kind, drop: float, *, scale: float = 1.0
+) -> float | None:
+    """One-sided p of a smaller drop: small where a drop of this size can be excluded.
+
+    By the statistic of the paired interval: Bonett and Price's mean and standard error for shares
+    and bounded values, the cluster-robust ones for others, with t of g - 1 degrees of freedom.
+
+    Args:
+        gains: `[n]`, differences that are positive where this run is better.
+        drop: in the unit of the gains, positive.
+        scale: as in `paired_interval`.
+
+    Returns:
+        p, or None for one cluster and for unbounded values whose differences all agree.
+    """
+    from scipy import special  # type: ignore[import-untyped]
+
+    if groups.clusters < 2:
+        return None
+    if kind == "unbounded":
+        mean, error = float(gains.mean()), cluster_standard_error(gains, groups)
+    else:
+        means, errors = _bonett_price(groups.sums(gains / scale), groups.sizes)
+        mean, error = float(means) * scale, float(errors) * scale
+    if not error:
+        return None
+    return float(special.stdtr(groups.clusters - 1, -(mean + drop) / error))
+
+
 def bonett_price_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """95% interval of the mean difference of paired values in [0, 1].
 
@@ -73,7 +111,16 @@ def bonett_price_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     Returns:
         Low and high, `[...]` each, within -1 and 1 and never equal.
     """
-    n, g = sizes.sum(), len(sizes)
+    means, errors = _bonett_price(sums, sizes)
+    reach = t_quantile(len(sizes) - 1) * errors
+    seen = sums.sum(axis=-1) / sizes.sum()
+    low = np.maximum(np.minimum(means - reach, seen), -1.0)
+    return low, np.minimum(np.maximum(means + reach, seen), 1.0)
+
+
+def _bonett_price(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """m and SE of `bonett_price_interval`."""
+    n = sizes.sum()
     added = (sizes @ sizes) / n
     squared = sums * sums
     squares, fourths = squared.sum(axis=-1), (squared * squared).sum(axis=-1)
@@ -82,11 +129,7 @@ def bonett_price_interval(sums: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     means = sums.sum(axis=-1) / total
     # The two added clusters: (r - k m)^2 + (r + k m)^2.
     within = ((sums - sizes * means[..., None]) ** 2).sum(axis=-1)
-    errors = np.sqrt(within + 2 * square + 2 * (added * means) ** 2) / total
-    reach = t_quantile(g - 1) * errors
-    seen = sums.sum(axis=-1) / n
-    low = np.maximum(np.minimum(means - reach, seen), -1.0)
-    return low, np.minimum(np.maximum(means + reach, seen), 1.0)
+    return means, np.sqrt(within + 2 * square + 2 * (added * means) ** 2) / total
 
 
 def unpaired_interval(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..scores.metric import default_tolerance
 from ..scores.score import SampleValues, Score
 from .baseline import Baseline, BaselineBenchmark
-from .comparison import compare_score
+from .comparison import compare_score, with_looks
 from .composite_comparison import compare_composite
 from .identity import Mismatch, mismatches, unrecorded
 from .matching import Matched, Pair, match_baseline
@@ -86,8 +86,9 @@ def evaluate_matched(
         for score in pair.bench.scores
         if _compared_metric(score, pair.reference)
     )
-    level = rules.alpha / max(1, family)
-    pending = [_candidates(matched, scope, level, seed) for matched in checkpoints]
+    level = rules.alpha / max(1, family, rules.family)
+    rule = Rule(level, seed=seed, must_see=rules.must_see if rules.looks else None)
+    pending = [_candidates(matched, scope, rule) for matched in checkpoints]
     decided = iter(decide([c for each in pending for _, c in each.candidates], rules))
     return tuple(
         _evaluation(matched.benchmarks, each, [next(decided) for _ in each.candidates])
@@ -146,10 +147,10 @@ def _compared_metric(score: Score, reference: BaselineBenchmark) -> bool:
     )
 
 
-def _candidates(matched: Matched, scope: Scope, level: float, seed: int) -> _Pending:
+def _candidates(matched: Matched, scope: Scope, rule: Rule) -> _Pending:
     pending = _Pending()
     for pair in matched.pairs:
-        _compare_pair(pending, pair, scope, level, seed)
+        _compare_pair(pending, pair, scope, rule)
     for reference in matched.lacking:
         bare = not reference.benchmark
         for metric in reference.scores if bare else _gated_metrics(reference, scope):
@@ -168,7 +169,7 @@ def _candidates(matched: Matched, scope: Scope, level: float, seed: int) -> _Pen
     return pending
 
 
-def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, seed: int) -> None:
+def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> None:
     bench, reference = pair.bench, pair.reference
     differing, allowed = _mismatches(pair, scope)
     pending.notes += [f"{pair.name}: allowed mismatch: {each}" for each in allowed]
@@ -196,9 +197,10 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, level: float, see
         if differing:
             word, why = "incomparable", "; ".join(map(str, differing))
         elif not bench.incomplete:
-            comparison = compare_score(
-                score, bench.table, reference, Rule(level, tolerance, seed=seed)
-            )
+            of_metric = replace(rule, tolerance=tolerance)
+            comparison = compare_score(score, bench.table, reference, of_metric)
+        if comparison is not None and (bench.looks or bench.asked < 1):
+            comparison = with_looks(comparison, bench.looks.get(score.metric, ()), bench.asked)
         candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
         pending.candidates.append((pair.index, candidate))
     if bench.primary and (reference.primary or not reference.protocol):

@@ -46,12 +46,15 @@ class Rule:
         tolerance: in the metric's unit; a fall no larger than this never counts.
         power: probability of finding the drop.
         seed: of p values that are simulated.
+        must_see: the drop of a share that the gate must be able to see, where it is to be tested
+            whether one so large can be excluded.
     """
 
     alpha: float = 0.05
     tolerance: float = 0.0
     power: float = POWER
     seed: int = 0
+    must_see: float | None = None
 
 
 def power_of_losses(n: float, lost: float, won: float, rule: Rule) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from .._util.jsonio import Scalar
 from ..scores.score import SampleValues, Score
+from .sequential import Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class BenchmarkMeasurement:
         settings: what decides what is measured beside the samples; see `identity`.
         planned: content hashes of the planned samples; None where that is not known.
         unavailable: metrics that cannot exist with the run's settings, such as pass@5 of one trial.
+        asked: share of the planned samples that were asked; 1 unless the verdict needed no more.
+        looks: comparisons made before these, by metric.
     """
 
     benchmark: str
@@ -41,6 +44,8 @@ class BenchmarkMeasurement:
     settings: Mapping[str, Scalar] = field(default_factory=dict)
     planned: frozenset[str] | None = None
     unavailable: tuple[str, ...] = ()
+    asked: float = 1.0
+    looks: Mapping[str, tuple[Look, ...]] = field(default_factory=dict)
 
     def score(self, metric: str) -> Score | None:
         """A metric's score; None if not measured."""

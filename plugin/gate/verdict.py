@@ -84,6 +84,9 @@ class Comparison:
         higher_is_better: whether a positive difference is an improvement.
         identical: whether every compared outcome is the same.
         baseline_n: samples behind the baseline's number; None unless unpaired and known.
+        p_excluded: one-sided p of a drop smaller than `Rules.must_see`, where it was tested whether
+            the verdict needs more samples; None otherwise. It and the other one-sided p values then
+            hold over all looks; the interval is that of a fixed n.
     """
 
     metric: str
@@ -105,6 +108,7 @@ class Comparison:
     higher_is_better: bool = True
     identical: bool = False
     baseline_n: int | None = None
+    p_excluded: float | None = None
 
     @property
     def improvement(self) -> float:
@@ -165,15 +169,23 @@ class Rules:
         alpha: significance level of everything that is gated together.
         must_see: a comparison with a larger MDE is not `unchanged`; of a share, as a fraction.
             For other units it is as many default tolerances as it is for shares.
+        looks: whether verdicts may be decided before all samples are asked.
+        family: tests that Holm's correction is for at least: some may be made later.
     """
 
     alpha: float = DEFAULT_ALPHA
     must_see: float = DEFAULT_MUST_SEE
+    looks: bool = False
+    family: int = 0
 
     def must_see_of(self, comparison: Comparison) -> float:
         """The bound on the MDE in the unit of the metric."""
-        tolerance = default_tolerance(comparison.unit, comparison.baseline)
-        return self.must_see * tolerance / DEFAULT_TOLERANCE
+        return drop_to_see(self.must_see, comparison.unit, comparison.baseline)
+
+
+def drop_to_see(must_see: float, unit: str, baseline: float) -> float:
+    """`Rules.must_see` in the unit of a metric."""
+    return must_see * default_tolerance(unit, baseline) / DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +224,13 @@ def decide(candidates: Sequence[Candidate], rules: Rules | None = None) -> tuple
     4. `improved`: better by more than the tolerance, and the corrected one-sided p of "better"
        is at most alpha.
     5. `inconclusive`: worse by more than the tolerance and not significant, or the comparison
-       could not have found a worsening of `must_see`.
+       could not have found a worsening of `must_see`, unless its test excludes one.
     6. `unchanged`: everything else.
     """
     rules = rules or Rules()
     figures = [candidate.comparison for candidate in candidates]
-    worse = _adjusted(candidates, [each.p_worse if each else None for each in figures])
-    better = _adjusted(candidates, [each.p_better if each else None for each in figures])
+    worse = _adjusted(candidates, [each.p_worse if each else None for each in figures], rules)
+    better = _adjusted(candidates, [each.p_better if each else None for each in figures], rules)
     return tuple(
         _verdict(candidate, worse[i], better[i], rules) for i, candidate in enumerate(candidates)
     )
@@ -250,11 +262,13 @@ def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def _adjusted(
-    candidates: Sequence[Candidate], p_values: Sequence[float | None]
+    candidates: Sequence[Candidate], p_values: Sequence[float | None], rules: Rules
 ) -> list[float | None]:
     """Holm-adjusted p of the gated candidates that are evaluated; the others are unchanged."""
     pairs = list(zip(candidates, p_values, strict=True))
-    family = holm([p if c.gated and c.not_judged is None else None for c, p in pairs])
+    tested = [p if c.gated and c.not_judged is None else None for c, p in pairs]
+    later = max(0, rules.family - sum(p is not None for p in tested))
+    family = holm([*tested, *[1.0] * later])[: len(pairs)]
     return [p if now is None else now for (_, p), now in zip(pairs, family, strict=True)]
 
 
@@ -316,6 +330,9 @@ def _word(
     if fell:
         return "inconclusive", f"{moved}, {allowed}, but p worse, Holm = {p_worse:.2g}; {mde}"
     must_see = rules.must_see_of(figures)
+    if figures.p_excluded is not None and figures.p_excluded <= rules.alpha:
+        excluded = f"a {drop} of {size(must_see, unit)} is excluded (p = {figures.p_excluded:.2g})"
+        return "unchanged", f"{moved}{n}; {excluded}"
     if figures.mde is None or figures.mde > must_see + _ROUNDING:
         wanted = f"a {drop} of {size(must_see, unit)} would not have been found"
         return "inconclusive", f"{moved}; {wanted}: {mde}"

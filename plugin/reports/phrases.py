@@ -28,6 +28,8 @@ def coverage(facts: Coverage) -> str:
         parts.append(f"{count(facts.errors)} with errors in some trials")
     elif facts.errors:
         parts.append(counted(facts.errors, "error"))
+    if facts.not_needed:
+        parts.append(f"{count(facts.not_needed)} not needed")
     if facts.not_run:
         parts.append(f"{count(facts.not_run)} not run")
     if facts.reachable is not None:

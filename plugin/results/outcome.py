@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 
 ATTRIBUTE = "ckptbench"
-Status = Literal["passed", "missed", "skipped", "error", "not_run"]
+Status = Literal["passed", "missed", "skipped", "error", "not_needed", "not_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Outcome:
 
     Attributes:
         status: `passed` or `missed` by the model's answer; `skipped` by the protocol's rule;
-            `error` without a valid answer; `not_run`.
+            `error` without a valid answer; `not_needed` where the verdict was decided before;
+            `not_run`.
         values: for each k 1.0, 0.0, or the graded value that the function returned.
         detail: why it was missed or skipped, what the error was, or how its program failed, in one
             line.

@@ -49,6 +49,7 @@ class Coverage:
         not_run: samples that the session did not reach.
         reachable: planned samples whose answer is possible under the protocol; None where that is
             every one of them.
+        not_needed: samples that were not asked because the verdict was decided without them.
     """
 
     planned: int
@@ -57,10 +58,11 @@ class Coverage:
     errors: int = 0
     not_run: int = 0
     reachable: int | None = None
+    not_needed: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether only samples are missing that the protocol's rule left out."""
+        """Whether only samples are missing that the protocol's rule left out, or not needed."""
         return not self.errors and not self.not_run
 
     @property

@@ -23,6 +23,7 @@ from ..gate.baseline import (
 from ..gate.evaluate import Evaluation
 from ..gate.measurement import BenchmarkMeasurement
 from ..gate.scope import Scope
+from ..gate.sequential import Look
 from ..gate.verdict import Verdict
 from ..results.outcome import Outcome
 from ..results.stored_run import GroupMetadata, PlannedItem
@@ -54,7 +55,7 @@ from ..scores.score import Reducer, SampleValues, Score
 # How the reasons begin that mean: this model's vocabulary cannot spell the answer.
 UNREACHABLE = "answer_not_"
 # A sample of several trials has one status: the worst of theirs.
-_WORST_FIRST = ("error", "not_run", "skipped", "missed", "passed")
+_WORST_FIRST = ("error", "not_run", "not_needed", "skipped", "missed", "passed")
 ERRORS_KEPT = 20
 
 
@@ -72,6 +73,7 @@ class GroupFold:
         work: seconds of wall time, items that the model answered, items with a stored answer.
         heads: heads of multi-token prediction that the checkpoint has.
         texts: generated texts of the scored items, where it has such heads.
+        looks: comparisons made while it was asked, by metric.
     """
 
     number: int
@@ -86,6 +88,7 @@ class GroupFold:
     work: tuple[float, int, int] = (0.0, 0, 0)
     heads: int = 0
     texts: list[HeadCounts] = field(default_factory=list)
+    looks: Mapping[str, tuple[Look, ...]] = field(default_factory=dict)
 
     def add(self, item: PlannedItem, recorded: Outcome) -> None:
         """Count one item's outcome."""
@@ -139,6 +142,8 @@ class GroupFold:
             settings=own.identity,
             planned=frozenset(self.statuses),
             unavailable=self.unavailable,
+            asked=1 - self.coverage.not_needed / max(1, len(self.statuses)),
+            looks=self.looks,
         )
 
     @cached_property
@@ -156,6 +161,7 @@ class GroupFold:
             errors=counts["error"],
             not_run=counts["not_run"],
             reachable=len(self.statuses) - unreachable if unreachable else None,
+            not_needed=counts["not_needed"],
         )
 
 

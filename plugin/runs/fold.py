@@ -13,6 +13,7 @@ from ..gate.baseline import Baseline
 from ..gate.evaluate import Evaluation, evaluate, evaluate_composite
 from ..gate.measurement import BenchmarkMeasurement
 from ..gate.scope import Scope
+from ..gate.sequential import Look
 from ..gate.verdict import Rules, Verdict
 from ..results.answers import decode
 from ..results.outcome import Outcome
@@ -20,6 +21,9 @@ from ..results.store import RunStore
 from ..results.summary import CheckpointResult
 from ..scores.composite import DEFAULT_WEIGHTS
 from .checkpoint_fold import CheckpointFold, GroupFold
+
+Looks = Mapping[int, Mapping[str, tuple[Look, ...]]]
+"""Comparisons made while samples were asked, by the number of their group and by metric."""
 
 NOT_RUN = Outcome("not_run")
 """The outcome of a planned item that did not run."""
@@ -58,6 +62,7 @@ def fold_run(
     created: str,
     amend: Callable[[CheckpointResult], CheckpointResult] | None = None,
     scope: Scope | None = None,
+    looks: Looks | None = None,
 ) -> FoldedRun:
     """Fold a run's outcomes into scores and verdicts.
 
@@ -67,9 +72,12 @@ def fold_run(
         created: ISO 8601 time, for the baselines made.
         amend: gives a checkpoint's result as other code completes it.
         scope: what the gate compares.
+        looks: comparisons made while samples were asked.
     """
     engines, nulls = store.engines(), store.nulls()
     groups = _group_folds(store, outcomes, engines)
+    for number, made in (looks or {}).items():
+        groups[number].looks = made
     members: dict[str, list[GroupFold]] = {}
     for group in groups:
         if group.statuses:
@@ -89,7 +97,7 @@ def fold_run(
         notes += folded.notes
         if empty := sum(nulls.get(group.number, 0) for group in folded.groups):
             notes.append(f"{empty:,} answers of {name} were null: they count as empty texts")
-        if all(bench.coverage.complete for bench in result.benchmarks):
+        if all(b.coverage.complete and not b.coverage.not_needed for b in result.benchmarks):
             baselines[name] = folded.as_baseline(result, options, created)
     errors = tuple(line for group in groups for line in group.errors)
     notes = [f"{name_list(names, len(results))}: {note}" for note, names in noted.items()] + notes
@@ -100,6 +108,11 @@ def fold_run(
         errors,
         {result.name: each.measured for result, each in zip(results, folds, strict=True)},
     )
+
+
+def rules_of(options: Options) -> Rules:
+    """What verdicts are made with."""
+    return Rules(options.alpha, options.must_see, looks=options.decide == "early")
 
 
 def _group_folds(
@@ -130,7 +143,7 @@ def _evaluations(
     measured = [folded.measured for folded in folds]
     if baseline is None:
         return [(Evaluation(((),) * len(each)), None) for each in measured]
-    rules = Rules(options.alpha, options.must_see)
+    rules = rules_of(options)
     evaluations = evaluate(measured, baseline, rules=rules, scope=scope, seed=options.seed)
     return [
         (

@@ -220,7 +220,9 @@ def _conclude(
         ),
         rerun_options=lm_eval.rerun_options(),
         rerun_paths={path: name for each in summaries for path, name in each.rerun_paths.items()},
-        given=newest.given if newest else {},
+        given={name: given for name, given in newest.given.items() if name != "shard"}
+        if newest
+        else {},
         drawing=newest.drawing if newest else {},
     )
     summary = replace(summary, exit_status=int(gate_fails(summary, options.gate)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._util.errors import CkptbenchError
+from ..config.shard import Shard
 from ..readers.run import SUMMARY, read_summary, sample_heads
 from ..results.layout import samples_path
 from ..results.lm_eval_format import read_official
@@ -102,7 +103,9 @@ def check(parts: Sequence[Part]) -> None:
                 remedy="Merge parts that were made with the same options, or use compare.",
             )
 
+    check_shards(parts)
     for part in parts:
+        _check_whole(part)
         for group in part.groups:
             if group.primary:
                 same(group.benchmark, "protocol", group.protocol, part.folder)
@@ -119,3 +122,48 @@ def check(parts: Sequence[Part]) -> None:
         for item in part.store.plan():
             benchmark = part.groups[item.group].benchmark
             same(f"{benchmark}'s sample {item.id}", "content", item.sample, part.folder)
+
+
+def check_shards(parts: Sequence[Part]) -> None:
+    """Refuse shards of which some are missing: their samples are in no other part's plan.
+
+    Raises:
+        CkptbenchError: naming those, or a part of which the shard is not known.
+    """
+    known = {part: _shard_of(part) for part in parts if part.summary is not None}
+    shards = [shard for shard in known.values() if shard is not None]
+    if not shards:
+        return
+    numbers = {shard.of for shard in shards}
+    if len(numbers) > 1 or None in known.values() or len(known) < len(parts):
+        odd = [p for p in parts if (shard := known.get(p)) is None or shard.of != shards[0].of]
+        raise CkptbenchError(
+            f"is no shard of {shards[0].of}, as the others are, or did not end",
+            where=", ".join(str(part.folder) for part in odd),
+            remedy="Merge the shards of one run alone; a run that did not end is continued with "
+            "its --run-id.",
+        )
+    missing = {*range(1, shards[0].of + 1)} - {shard.number for shard in shards}
+    if missing:
+        raise CkptbenchError(
+            f"{', '.join(map(str, sorted(missing)))} of {shards[0].of} are missing",
+            where="shards",
+            remedy="Run them with --shard and give their folders too; take fewer shards where one "
+            "has no sample.",
+        )
+
+
+def _shard_of(part: Part) -> Shard | None:
+    given = part.summary.given.get("shard") if part.summary is not None else None
+    return None if given is None else Shard.parse(str(given.value))
+
+
+def _check_whole(part: Part) -> None:
+    """Refuse a run that was decided early: its p values are of the looks at it alone."""
+    results = [r for c in part.summary.checkpoints for r in c.benchmarks] if part.summary else ()
+    if any(result.coverage.not_needed for result in results):
+        raise CkptbenchError(
+            "it was decided early, not all samples were asked",
+            where=str(part.folder),
+            remedy=f"Run it again with --run-id={part.folder.name}, without --decide.",
+        )

@@ -91,6 +91,7 @@ class Answering:
         progress: called about twice a second while an item waits.
         step: how many blocks ahead this process runs next; 0 answers none ahead.
         executions: the programs that are being judged, by the position of their item.
+        decided: why an item is not needed, or an empty text; None where all are asked.
     """
 
     items: Sequence[object]
@@ -100,6 +101,7 @@ class Answering:
     progress: Callable[[], None]
     step: Callable[[int], int]
     executions: dict[int, Future[Any]] = field(default_factory=dict)
+    decided: Callable[[Question], str] | None = None
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _answers_ready: threading.Condition = field(default_factory=threading.Condition)
@@ -204,8 +206,9 @@ class Answering:
             return
         first: Question = self.items[self.plan.blocks[following][0]]  # type: ignore[assignment]
         group, current = first.group, self._blocks[number].group
-        if group.fixtures.values is None and group.executes:
-            return  # its sandbox is set up with its first item
+        later = first.stage != self._blocks[number].items[0].stage
+        if later or (group.fixtures.values is None and group.executes):
+            return  # perhaps it is not needed; a sandbox is set up with its first item
         if group.fixtures.values is None:
             own, same = current, group.fixtures.engine_key == current.fixtures.engine_key
         else:
@@ -394,7 +397,6 @@ class Answering:
             with self._answers_ready:
                 for answer in answers:
                     self._ready[answer.position] = answer.response
-                    number = self.plan.block_of[answer.position]
-                    if number in self._blocks:
-                        self._blocks[number].answered += 1
+                    if block := self._blocks.get(self.plan.block_of[answer.position]):
+                        block.answered += 1
                 self._answers_ready.notify_all()

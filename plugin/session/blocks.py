@@ -22,12 +22,18 @@ _BLOCKS_OF_A_WORKER = 4
 
 
 class Question(Protocol):
-    """What answering needs of an item; `position` is its index in the session's running order."""
+    """What answering needs of an item.
+
+    Attributes:
+        position: its index in the session's running order.
+        stage: how many looks at the run come before it.
+    """
 
     position: int
     sample: Sample
     trial: int
     group: Group
+    stage: int
 
 
 @dataclass(frozen=True, slots=True)

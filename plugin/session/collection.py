@@ -22,6 +22,7 @@ from ..checkpoints.found import CheckpointParam
 from ..config.command_line import check_collected, check_names
 from ..config.eval_config import NO_PRIORITY, EvalPlan, check_wanted
 from ..config.options import Options
+from ..gate.sequential import stage_of
 from .blocks import longest_first
 from .group import Group
 from .item import SampleItem
@@ -258,6 +259,11 @@ class Collected:
             items[:] = [items[index] for index in longest_first(lengths, groups)]
         if self.options.eval_config is not None:
             items.sort(key=lambda item: (_checkpoint_index(item), _priority(item)))
+        if self.options.decide == "early":
+            for item in items:
+                if isinstance(item, SampleItem):
+                    item.stage = stage_of(item.sample.cluster, self.options.seed)
+            items.sort(key=lambda item: (_checkpoint_index(item), _stage(item)))
 
     def _typed(self, name: str) -> set[str]:
         """The benchmarks that an option names on the command line."""
@@ -282,6 +288,10 @@ def _checkpoint_index(item: pytest.Item) -> int:
 def _priority(item: pytest.Item) -> int:
     """Small numbers run first; ordinary tests have none."""
     return item.group.asked.priority if isinstance(item, SampleItem) else NO_PRIORITY
+
+
+def _stage(item: pytest.Item) -> int:
+    return item.stage if isinstance(item, SampleItem) else -1
 
 
 def _in_collected_order(items: Sequence[pytest.Item]) -> bool:

@@ -62,12 +62,14 @@ def conclude_run(
         created=run.started_iso,
         amend=lambda result: hooks().pytest_ckptbench_result(context=context, result=result),
         scope=scope_of(config, options),
+        looks=run.early.looks if run.early is not None else None,
     )
     environment = describe_environment(config.invocation_params.args, config.invocation_params.dir)
     for engine in run.store.engines().values():
         environment |= engine.get("accelerator", {})
     missed = (each.detail for each in outcomes.values() if each.status == "missed")
     notes = [*folded.notes, *run.store.notes(), *run.notes, missing_packages_note(missed)]
+    notes += _notes_on_parts(run)
     if stored := run.store.unreported(outcomes):
         notes.append(f"{counted(stored, 'answer')} stored and not reported: not asked again")
     refusal = _no_baseline_because(options, folded)
@@ -104,6 +106,14 @@ def conclude_run(
 def later(folder: Path) -> str:
     """How a report that was not written is made."""
     return f"`ckptbench report {folder}` makes it of what is on disk"
+
+
+def _notes_on_parts(run: Run) -> list[str]:
+    """That not all samples were to be asked, which the samples that were do not tell."""
+    notes = run.early.notes() if run.early is not None else []
+    if run.options.shard is not None:
+        notes.append(f"shard {run.options.shard} of the samples: ckptbench merge makes the whole")
+    return notes
 
 
 def _no_baseline_because(options: Options, folded: FoldedRun) -> str:
@@ -162,6 +172,8 @@ def scope_of(config: pytest.Config, options: Options) -> Scope:
     plan = options.eval_config
     settings = plan.settings if plan is not None else ()
     limited = ["--limit"] if options.limit is not None else []
+    if options.shard is not None:
+        limited.append("--shard")
     if any(each.values.get("limit") for each in settings):
         limited.append("limit in --eval-config")
     in_file = (n for each in settings if "metrics" in each.values for n in each.names)

@@ -30,6 +30,7 @@ class SampleItem(pytest.Item):
         trial: which of the answers to it, from 0.
         order: index among the items of its group as they were collected.
         position: index in the session's running order; -1 before it is known.
+        stage: how many looks at the run come before it; see `session.early`.
         outcome: None until it ran, and when it ended in an error.
     """
 
@@ -37,6 +38,7 @@ class SampleItem(pytest.Item):
     sample: Sample
     outcome: Outcome | None = None
     position = -1
+    stage = 0
 
     def __init__(
         self,
@@ -152,7 +154,7 @@ class SampleItem(pytest.Item):
         if answering is None:
             raise CkptbenchError("no plan was made", remedy="is collection finished?")
         self.outcome = self.ask(answering)
-        if self.outcome.status == "skipped":
+        if self.outcome.status in ("skipped", "not_needed"):
             pytest.skip(self.outcome.detail)
         if self.outcome.status == "missed":
             raise MissedSample(self.outcome.detail)
@@ -185,6 +187,8 @@ class SampleItem(pytest.Item):
         Raises:
             NoAnswer: no valid answer was obtained.
         """
+        if answering.decided is not None and (reason := answering.decided(self)):
+            return Outcome("not_needed", detail=reason)
         response = answering.response(self)
         execution = None
         if not self.group.executes:

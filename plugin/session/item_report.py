@@ -104,7 +104,7 @@ def _plain_report(
     if when == "call" and found is not None and outcome == "passed":
         if found.status == "missed":
             outcome, longrepr = "failed", f"missed: {found.detail}"
-        elif found.status == "skipped":
+        elif found.status in ("skipped", "not_needed"):
             line = item.group.template.location[1] or 0
             outcome, longrepr = "skipped", (str(item.path), line + 1, found.detail)
     # Attribute by attribute, an object's attributes take half the memory of a dictionary.

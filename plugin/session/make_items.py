@@ -86,8 +86,8 @@ class Maker:
             primary = True
             for protocol in self.collected.protocols_for(benchmark, rows):
                 made = self._items_of_group(source, protocol, checkpoint, primary=primary)
-                items += made
-                primary = primary and not made
+                items += made or ()
+                primary = primary and made is None
         if items:
             self.notes.extend(f"{benchmark.name}: {note}" for note in getattr(rows, "notes", ()))
         return items
@@ -127,12 +127,16 @@ class Maker:
         checkpoint: CheckpointParam | None,
         *,
         primary: bool,
-    ) -> list[SampleItem]:
-        """The items of one checkpoint and protocol; none where it cannot be asked."""
+    ) -> list[SampleItem] | None:
+        """The items of one checkpoint and protocol; None where it cannot be asked."""
         benchmark = source.benchmark
         covered = [row for row in source.rows if protocol.covers(row)]
         limit = None if benchmark.limits_itself else source.settings.limit
         limited = covered[: math.ceil(len(covered) * limit) if isinstance(limit, float) else limit]
+        if not limited:
+            return None
+        if (shard := self.options.shard) is not None:
+            limited = [row for row in limited if shard.holds(row.cluster)]
         if not limited:
             return []
         group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
@@ -149,7 +153,7 @@ class Maker:
         ]
         group.fixtures.examine(items[0])
         if self.collected.unasked(group, limited[0]):
-            return []
+            return None
         if self.options.k.get(benchmark.name) and not group.reducer.takes_k:
             self.collected.refuse(
                 CkptbenchError(f"the score of {benchmark.name} takes no k", where="--k")

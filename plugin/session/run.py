@@ -35,6 +35,7 @@ from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 
 if TYPE_CHECKING:
     from ..analysis.conclusions import Conclusions
+    from .early import EarlyDecision
 
 CONTEXT: pytest.StashKey[RunContext] = pytest.StashKey()
 
@@ -56,6 +57,7 @@ class Run:
         notes: sentences for the readers of the scores.
         task_results: by checkpoint, lm-eval's own results of its tasks.
         refused: nothing was asked, because of an option; a folder that is new is then removed.
+        early: decides which samples are not needed; None where all are asked, and in a worker.
     """
 
     options: Options
@@ -69,6 +71,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
     task_results: dict[str, dict[str, Any]] = field(default_factory=dict)
     refused: bool = False
+    early: EarlyDecision | None = None
     _clock: float = field(default_factory=time.monotonic)
     _store: RunStore | None = None
     process: int = field(default_factory=os.getpid)

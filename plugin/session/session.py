@@ -92,6 +92,10 @@ class BenchSession:
         Raises:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
+        if not workerinput:
+            from .early import check
+
+            check(options, config)
         if not workerinput and options.baseline is not None:
             from ..readers.earlier_baseline import with_named_baseline
 
@@ -263,7 +267,7 @@ class BenchSession:
             share_the_machine(run.worker, run.workers)
         # The items live as long as the session: garbage collection need not visit them.
         gc.freeze()
-        groups = [i.group.index if isinstance(i, SampleItem) else None for i in items]
+        groups = [(i.group.index, i.stage) if isinstance(i, SampleItem) else None for i in items]
         plan = cut(groups, [length_of(i) for i in items], run.workers)
         if run.worker in ("", "gw0"):
             self._store_plan(planned, plan)
@@ -280,6 +284,7 @@ class BenchSession:
             reuse=not self.options.no_resume,
             progress=self.progress.tick,
             step=partial(step_of, worker_number(run.worker), run.workers),
+            decided=None if run.early is None else run.early.decided,
         )
         self.progress.begin(len(planned))
         self.progress.answered = self._answering.answered
@@ -291,7 +296,7 @@ class BenchSession:
         )
 
     def check_baseline(self) -> None:
-        """Refuse names of metrics that no benchmark has, before any request is made.
+        """Refuse names of metrics that no benchmark has, before anything is asked or decided.
 
         Raises:
             CkptbenchError: see `gate.scope`.
@@ -303,6 +308,19 @@ class BenchSession:
         known.check_options(self.config, self.options)
         if self.baseline is not None and not self.options.update_baseline:
             known.check_numbers(self.baseline, str(self.options.baseline))
+        if self.baseline is not None and self.options.decide == "early":
+            from .early import EarlyDecision
+            from .finish import scope_of
+
+            run, scope = self.run, scope_of(self.config, self.options)
+            run.early = EarlyDecision(
+                run.store,
+                run.outcomes.by_nodeid,
+                self.options,
+                self.baseline,
+                scope,
+                len(self.checkpoints),
+            )
 
     def _store_plan(self, planned: list[SampleItem], plan: Plan) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}

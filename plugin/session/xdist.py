@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .._util.errors import CkptbenchError
+from ..gate.sequential import stage_of
+from ..results.outcome import Outcome
 from . import blocks as planning
 from .run import Run
 from .worker import NOTES, REFUSAL, worker_number
@@ -118,6 +120,48 @@ class LateScheduler:
         self._scheduler.schedule()
 
 
+@dataclass(frozen=True)
+class Wave:
+    """Blocks that are handed out together, after a look at what came before them.
+
+    Attributes:
+        checkpoint: the one that is looked at; empty for the first blocks.
+        groups: the number of the group of each block.
+    """
+
+    checkpoint: str
+    blocks: list[tuple[int, array[int]]]
+    groups: list[int]
+
+    def needed(self, run: Run, nodeids: Sequence[str]) -> Iterator[tuple[int, array[int]]]:
+        """The blocks that are still to be asked; the outcome of the others is recorded."""
+        assert run.early is not None
+        run.early.look(self.checkpoint)
+        for block, group in zip(self.blocks, self.groups, strict=True):
+            if reason := run.early.reasons.get(group, ""):
+                skipped = Outcome("not_needed", detail=reason)
+                run.outcomes.by_nodeid |= dict.fromkeys((nodeids[p] for p in block[1]), skipped)
+            else:
+                yield block
+
+
+def waves(run: Run, blocks: Sequence[tuple[int, array[int]]]) -> list[Wave]:
+    """The blocks of a plan, in their order, parted where a checkpoint is to be looked at."""
+    groups = run.store.groups()
+    of = {item.position: item for item in run.store.plan()}
+    found = [Wave("", [], [])]
+    before = (0, "")
+    for number, block in blocks:
+        first = of[block[0]]
+        stage = stage_of(first.cluster, run.options.seed)
+        if stage > 0 and (stage, groups[first.group].checkpoint) != before:
+            found.append(Wave(groups[first.group].checkpoint, [], []))
+        before = stage, groups[first.group].checkpoint
+        found[-1].blocks.append((number, block))
+        found[-1].groups.append(first.group)
+    return found
+
+
 class BlockScheduler:
     """Hands out the blocks of the plan, and every other test by itself.
 
@@ -136,6 +180,7 @@ class BlockScheduler:
         self._queues: list[deque[array[int]]] = [deque() for _ in range(self._n_nodes)]
         self._collection: list[str] | None = None
         self._block_of: Sequence[int] = ()
+        self._later: deque[Wave] = deque()
 
     @property
     def nodes(self) -> list[Any]:
@@ -147,13 +192,18 @@ class BlockScheduler:
 
     @property
     def tests_finished(self) -> bool:
-        if not self.collection_is_completed or any(self._queues):
+        if not self.collection_is_completed or any(self._queues) or self._later:
             return False
-        return all(len(pending) < _KEEP_AHEAD for pending in self._pending.values())
+        return self._is_idle
 
     @property
     def has_pending(self) -> bool:
-        return any(self._queues) or any(self._pending.values())
+        return any(self._queues) or any(self._pending.values()) or bool(self._later)
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether each worker has at most the item that it keeps."""
+        return all(len(pending) < _KEEP_AHEAD for pending in self._pending.values())
 
     def add_node(self, node: Any) -> None:
         self._pending[node] = deque()
@@ -169,6 +219,7 @@ class BlockScheduler:
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         self._pending[node].remove(item_index)
         self._feed(node)
+        self._look()
 
     def mark_test_pending(self, item: str) -> None:
         assert self._collection is not None
@@ -209,11 +260,27 @@ class BlockScheduler:
             block_of[position] = number
             blocks.setdefault(number, array("q")).append(position)
         self._block_of = block_of
+        if self._run.early is not None:
+            self._later += waves(self._run, list(blocks.items()))
+            blocks = dict(self._later.popleft().blocks) if self._later else {}
         for number, block in blocks.items():
             self._queues[planning.home_of(number, self._n_nodes)].append(block)
         others = [position for position, number in enumerate(block_of) if number < 0]
         for number, position in enumerate(others):
             self._queues[planning.home_of(number, self._n_nodes)].append(array("q", [position]))
+
+    def _look(self) -> None:
+        """Hand out what the next look leaves, once all before it is done.
+
+        A worker keeps its last item until it knows the next one: the look does not wait for that.
+        """
+        if self._later and not any(self._queues) and self._is_idle:
+            assert self._collection is not None
+            while self._later and not any(self._queues):
+                for number, block in self._later.popleft().needed(self._run, self._collection):
+                    self._queues[planning.home_of(number, self._n_nodes)].append(block)
+            for node in self.nodes:
+                self._feed(node)
 
     def _home(self, node: Any) -> int:
         return planning.home_of(worker_number(node.gateway.id), self._n_nodes)
@@ -242,7 +309,8 @@ class BlockScheduler:
         while not node.shutting_down and len(self._pending[node]) < _KEEP_AHEAD:
             block = self._take(node)
             if block is None:
-                node.shutdown()
+                if not self._later:
+                    node.shutdown()
                 return
             self._pending[node].extend(block)
             node.send_runtest_some(list(block))

@@ -242,3 +242,42 @@ def test_a_metric_of_ones_own(authors_folder: Any) -> None:
     rank.write_text(f"from median import Median\n{text}", encoding="utf-8")
     authors_folder.run("pytest test_capitals_rank.py").expect(0)
     assert scores(authors_folder.path) == {"rank_median": (1 + 1 / 2) / 4}
+
+
+# docs/clusters.md
+
+
+@pytest.mark.slow
+def test_jobs_of_an_array_make_one_run(teams_folder: Any) -> None:
+    """The scripts are run as SLURM runs them: with the variables of their task."""
+    page = text_of("docs/clusters.md")
+    scripts = dict(re.findall(r'^```bash title="([^"]+)"\n(.*?)^```$', page, re.M | re.S))
+    assert set(scripts) == {"measure.sbatch", "merge.sbatch"}
+    (last,) = re.findall(r"--array=1-(\d+)", scripts["measure.sbatch"])
+    (given,) = re.findall(r"^job=\$\((CHECKPOINT=\S+) sbatch", page, re.M)
+    variables = dict([given.split("=", 1)])
+    for task in range(1, int(last) + 1):
+        narrow = scripts["measure.sbatch"].rstrip("\n") + " -k real --protocol=real=whole-word\n"
+        teams_folder.run(
+            narrow, **variables, SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_COUNT=last
+        ).expect(0)
+    merge = scripts["merge.sbatch"].rstrip("\n").replace(" --baseline=baselines/best.json", "")
+    merged = teams_folder.run(merge).expect(0)
+    assert f"{last} parts merged into results/measured" in merged
+    assert RunFolder(teams_folder.path / "results/measured").summary["complete"]
+
+
+def test_the_jobs_of_a_matrix_are_shards_of_one_run() -> None:
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", text_of("docs/clusters.md"), re.M | re.S)
+    jobs = yaml.safe_load(block)["jobs"]
+    shards = jobs["measure"]["strategy"]["matrix"]["shard"]
+    assert shards == list(range(1, len(shards) + 1))
+    measure = next(step["run"] for step in jobs["measure"]["steps"] if "run" in step)
+    assert f"--shard=${{{{ matrix.shard }}}}/{len(shards)} " in measure
+    (name,) = re.findall(r"--run-id=(.*)", measure)
+    uploads = [
+        step["with"] for step in jobs["measure"]["steps"] if "upload" in step.get("uses", "")
+    ]
+    assert uploads == [{"name": name, "path": f"results/{name}"}]
+    gate = next(step["run"] for step in jobs["gate"]["steps"] if "run" in step)
+    assert gate.split()[:3] == ["ckptbench", "merge", f"results/{name.partition('$')[0]}*"]

@@ -1,0 +1,92 @@
+"""Group-sequential looks: published boundaries, the error rate that they keep, p over looks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ckptbench.gate.difference_intervals import excluded_drop_p, paired_interval
+from ckptbench.gate.sequential import LOOKS, nominal_levels, sequential_p, spent, stage_of
+from ckptbench.scores.intervals import partition
+
+
+def test_boundaries_are_the_published_ones() -> None:
+    """Five equal looks, one-sided 0.025 (Jennison and Turnbull 2000, the O'Brien-Fleming-like)."""
+    levels = nominal_levels((0.2, 0.4, 0.6, 0.8, 1.0), 0.025)
+    assert stats.norm.isf(levels) == pytest.approx(
+        [4.8769, 3.3569, 2.6803, 2.2898, 2.0310], abs=2e-4
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.3])
+def test_the_looks_together_keep_the_level(alpha: float) -> None:
+    random = np.random.default_rng(1)
+    shares = np.array(LOOKS)
+    steps = random.normal(size=(200_000, len(LOOKS))) * np.sqrt(np.diff([0.0, *shares]))
+    scores = np.cumsum(steps, axis=1) / np.sqrt(shares)
+    rejected = (scores >= stats.norm.isf(nominal_levels(LOOKS, alpha))).any(axis=1).mean()
+    assert rejected == pytest.approx(alpha, abs=4 * np.sqrt(alpha / 200_000))
+
+
+def test_all_is_spent_at_the_end_and_little_at_first() -> None:
+    assert spent(0.05, 1.0) == pytest.approx(0.05)
+    assert spent(0.05, 0.1) < 1e-8
+
+
+@pytest.mark.parametrize("last", range(1, len(LOOKS)))
+def test_p_over_looks_is_alpha_where_a_look_is_at_its_boundary(last: int) -> None:
+    level = nominal_levels(LOOKS, 0.05)[last]
+    at, beyond = (sequential_p([1.0] * last + [p], LOOKS[: last + 1]) for p in (level, 1.1 * level))
+    assert at == pytest.approx(0.05, rel=1e-3)
+    assert beyond == pytest.approx(0.05, rel=0.2)
+    assert beyond != pytest.approx(0.05, rel=1e-3)
+
+
+def test_what_was_once_certain_stays_so() -> None:
+    early = sequential_p([0.3, 1e-6], LOOKS[:2])
+    assert early is not None
+    assert early < 0.05
+    assert sequential_p([0.3, 1e-6, 0.9], LOOKS[:3]) == pytest.approx(early, rel=1e-3)
+
+
+def test_one_comparison_of_all_samples_is_not_changed() -> None:
+    assert sequential_p([0.03], [1.0]) == 0.03
+    assert sequential_p([None, 0.03], [0.5, 1.0]) == 0.03
+    assert sequential_p([None], [0.5]) is None
+
+
+def test_stages_are_random_parts_of_the_right_size_and_do_not_move() -> None:
+    counted = Counter(stage_of(f"sample-{n}", 0) for n in range(20_000))
+    shares = np.cumsum([counted[n] for n in range(len(LOOKS))]) / 20_000
+    assert shares == pytest.approx(LOOKS, abs=0.01)
+    assert [stage_of(name, 7) for name in ("a", "가", "\ud800")] == [
+        stage_of(name, 7) for name in ("a", "가", "\ud800")
+    ]
+    assert any(stage_of(f"sample-{n}", 0) != stage_of(f"sample-{n}", 1) for n in range(20))
+
+
+@pytest.mark.parametrize("kind", ["share", "unbounded"])
+def test_a_drop_is_excluded_where_the_interval_excludes_it(kind: str) -> None:
+    random = np.random.default_rng(3)
+    now, then = (random.random((2, 300)) < 0.7).astype(float)
+    groups = partition([str(n // 2) for n in range(300)])
+    interval = paired_interval(now, then, groups, kind)  # type: ignore[arg-type]
+    assert interval is not None
+    p = excluded_drop_p(now - then, groups, kind, -interval[0])  # type: ignore[arg-type]
+    assert p is not None
+    if kind == "share":
+        assert p == pytest.approx(0.025)
+    else:  # Hall's interval is a little wider
+        assert 0.015 < p <= 0.025
+
+
+def test_a_drop_of_which_nothing_was_seen_is_not_certainly_excluded() -> None:
+    same = np.ones(20)
+    groups = partition([str(n) for n in range(20)])
+    p = excluded_drop_p(same - same, groups, "share", 0.05)
+    assert p is not None
+    assert p > 0.2
+    assert excluded_drop_p(same - same, groups, "unbounded", 0.05) is None
