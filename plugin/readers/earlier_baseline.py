@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from ..config.options import Options
-from ..results.summary import CheckpointResult
+from ..results.summary import CheckpointResult, Summary
 from .run import finished_runs
 
 NAMES = ("last", "best")
@@ -43,7 +43,7 @@ def named_baseline(name: str, results: Path, own: str) -> Path:
     found = [
         (folder, summary.checkpoints[0])
         for folder, summary in finished_runs(results)
-        if folder.name != own and summary.complete and len(summary.checkpoints) == 1
+        if folder.name != own and len(summary.checkpoints) == 1 and _is_whole(summary)
     ]
     if not found:
         raise CkptbenchError(
@@ -57,6 +57,13 @@ def named_baseline(name: str, results: Path, own: str) -> Path:
     asked = _asked(measured)
     alike = [(_merit(each), folder) for folder, each in found if _asked(each) == asked]
     return max(alike, key=lambda each: each[0])[1]
+
+
+def _is_whole(summary: Summary) -> bool:
+    """Whether all samples were asked: the run is complete, no shard, and was not decided early."""
+    results = [result for checkpoint in summary.checkpoints for result in checkpoint.benchmarks]
+    decided = any(result.coverage.not_needed for result in results)
+    return summary.complete and "shard" not in summary.given and not decided
 
 
 def _asked(checkpoint: CheckpointResult) -> dict[str, str]:

@@ -28,19 +28,12 @@ from ..results.environment import describe_accelerator
 from ..results.store import RunStore
 from .blocks import Plan, Question
 from .compound import answer as answer_requests
-from .compound import fault_of
+from .compound import fault_of, shown
 from .executions import submit
 from .group import Group
 
 _STOP = object()
 ANSWERING: pytest.StashKey[Answering] = pytest.StashKey()
-
-
-def _shown(response: object) -> str:
-    try:
-        return repr(str(response)[:80])
-    except Exception:  # a number of thousands of digits, or no end of nesting
-        return type(response).__name__
 
 
 class OutOfTime(Exception):
@@ -340,7 +333,7 @@ class Answering:
         try:
             new = encode(response)
         except Exception:
-            reason = f"the engine gave {_shown(response)}, which is no response of plain values"
+            reason = f"the engine gave {shown(response)}, which is no response of plain values"
             return _Answer(item.position, Failed(reason, traceback.format_exc()))
         return _Answer(item.position, self._read_programs(item, response), key, new)
 

@@ -132,3 +132,11 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def shown(response: object) -> str:
+    """A response of an engine as text for a message, whatever it is."""
+    try:
+        return repr(str(response)[:80])
+    except Exception:  # a number of thousands of digits, or no end of nesting
+        return type(response).__name__

@@ -10,9 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import pytest
-
-from .._util.errors import CkptbenchError
 from .._util.text import counted
 from ..config.options import Options
 from ..gate.baseline import Baseline
@@ -29,30 +26,6 @@ from ..runs.fold import rules_of
 
 if TYPE_CHECKING:
     from .blocks import Question
-
-
-def check(options: Options, config: pytest.Config) -> None:
-    """Refuse options that do not fit a run of a part of the samples.
-
-    Raises:
-        CkptbenchError: naming them.
-    """
-    early, distribution = options.decide == "early", config.getoption("dist", "no")
-    where, what, remedy = "--decide early", "", ""
-    if early and options.baseline is None:
-        what, remedy = "there is no baseline to decide by", "Give --baseline=FILE."
-    elif early and options.update_baseline:
-        what, remedy = "a baseline needs all samples", "Leave --decide or --update-baseline out."
-    elif early and options.shard is not None:
-        what, remedy = "a shard decides nothing", "Leave --decide or --shard out."
-    elif early and distribution not in ("no", "load"):
-        what = f"workers of --dist {distribution} do not wait for a look"
-        remedy = "Leave --dist out."
-    elif options.shard is not None and options.update_baseline:
-        where, what = f"--shard {options.shard}", "a baseline needs all samples"
-        remedy = "Write it of the run that `ckptbench merge` makes."
-    if what:
-        raise CkptbenchError(what, where=where, remedy=remedy)
 
 
 class EarlyDecision:

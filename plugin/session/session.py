@@ -7,13 +7,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .._util.errors import CkptbenchError
-from .._util.overwrite import BASELINE, REMOVE, check_output
 from ..api.benchmark import benchmarks_of
 from ..api.protocol import Engine
 from ..checkpoints.found import CheckpointParam, checkpoint_params, named
@@ -26,6 +24,7 @@ from ..results.layout import refuse_foreign
 from ..results.lease import TAKEN_OVER
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering
+from .baseline import check_baseline, read_baseline, with_baseline
 from .blocks import Plan, cut, step_of
 from .collection import Collected, length_of
 from .group import Group
@@ -93,13 +92,7 @@ class BenchSession:
             CkptbenchError: the baseline cannot be read, or a library of a report is missing.
         """
         if not workerinput:
-            from .early import check
-
-            check(options, config)
-        if not workerinput and options.baseline is not None:
-            from ..readers.earlier_baseline import with_named_baseline
-
-            options = with_named_baseline(options, config.invocation_params.dir)
+            options = with_baseline(options, config)
         checkpoints = checkpoint_params(options.checkpoint)
         if workerinput:  # those that the main process found
             found = workerinput["ckptbench_checkpoints"]
@@ -122,8 +115,7 @@ class BenchSession:
             if not options.is_dry:
                 refuse_foreign(run.folder)
                 run.notes += set_aside_damaged(run.folder)
-            if options.baseline is not None:
-                bench._read_baseline(config.invocation_params.dir / options.baseline)
+            bench.baseline = read_baseline(run, config.invocation_params.dir)
         return bench
 
     @property
@@ -180,23 +172,6 @@ class BenchSession:
         resolver = self.collected.resolver
         if resolver is not None and (self.checkpoints or not self.options.is_dry):
             resolver.check([each.spec for each in self.checkpoints])
-
-    def _read_baseline(self, path: Path) -> None:
-        from ..readers.baseline import load
-
-        if not self.options.update_baseline:
-            self.baseline = load(path)
-            return
-        check_output(path, BASELINE, remedy=REMOVE)
-        if not path.exists():
-            return
-        try:
-            self.baseline = load(path)
-        except CkptbenchError as error:
-            # It is about to be replaced, which may be why.
-            self.run.notes.append(
-                f"nothing was compared with the old baseline: {error.where}: {error.what}"
-            )
 
     # Collecting
 
@@ -272,7 +247,7 @@ class BenchSession:
         if run.worker in ("", "gw0"):
             self._store_plan(planned, plan)
         if not run.worker:
-            self.check_baseline()
+            check_baseline(run, self.baseline, self.config)
             check_tracking(self.options.mlflow)
         runlog.LOG.info(
             "%s items to ask, in %s blocks", f"{len(planned):,}", f"{len(plan.blocks):,}"
@@ -294,33 +269,6 @@ class BenchSession:
         self.runner = Runner(
             self.config, self._answering, self.ours, self.progress, is_worker=bool(run.worker)
         )
-
-    def check_baseline(self) -> None:
-        """Refuse names of metrics that no benchmark has, before anything is asked or decided.
-
-        Raises:
-            CkptbenchError: see `gate.scope`.
-        """
-        from ..gate.scope import MetricNames
-
-        groups = self.run.store.groups()
-        known = MetricNames.of({g.benchmark: g.reducer for g in groups if g.primary})
-        known.check_options(self.config, self.options)
-        if self.baseline is not None and not self.options.update_baseline:
-            known.check_numbers(self.baseline, str(self.options.baseline))
-        if self.baseline is not None and self.options.decide == "early":
-            from .early import EarlyDecision
-            from .finish import scope_of
-
-            run, scope = self.run, scope_of(self.config, self.options)
-            run.early = EarlyDecision(
-                run.store,
-                run.outcomes.by_nodeid,
-                self.options,
-                self.baseline,
-                scope,
-                len(self.checkpoints),
-            )
 
     def _store_plan(self, planned: list[SampleItem], plan: Plan) -> None:
         first = {item.group.index: item.sample for item in reversed(planned)}

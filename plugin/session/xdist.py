@@ -20,6 +20,7 @@ from .._util.errors import CkptbenchError
 from ..gate.sequential import stage_of
 from ..results.outcome import Outcome
 from . import blocks as planning
+from .baseline import check_baseline
 from .run import Run
 from .worker import NOTES, REFUSAL, worker_number
 
@@ -75,7 +76,8 @@ class Controller:
         self._bench.run.keep_lease()
         self._bench.progress.begin(len(self._bench.run.store.block_of_positions()))
         try:
-            self._bench.check_baseline()
+            bench = self._bench
+            check_baseline(bench.run, bench.baseline, bench.config)
             if any(group.own_checkpoint for group in self._bench.run.store.groups()):
                 self._bench.check_checkpoints()
         except CkptbenchError as error:
