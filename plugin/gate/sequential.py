@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from .._util.hashing import hashed_share
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 LOOKS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 """Shares of a benchmark's clusters after which it is looked at; the last one is all of them."""
@@ -76,6 +78,7 @@ def nominal_levels(fractions: tuple[float, ...], alpha: float) -> tuple[float, .
         fractions: shares at which looks were taken, ascending.
         alpha: one-sided level of all looks together, below 1.
     """
+    import numpy as np
     from scipy import optimize, special
 
     points, weights = np.polynomial.legendre.leggauss(_NODES)

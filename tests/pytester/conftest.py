@@ -27,6 +27,9 @@ import ckptbench.config.eval_config_file  # noqa: F401
 
 with contextlib.suppress(ImportError):
     import datasets  # noqa: F401  (pyarrow takes its types once in a process)
+with contextlib.suppress(ImportError):
+    # It takes the place of Python's own finder of packages, which is not restored after a run.
+    import importlib_metadata  # noqa: F401  (mlflow imports it)
 
 CONFTEST = '''
 """An engine that does what the first word of a text tells it."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ckptbench import Sample
 from ckptbench.cli import main
 from ckptbench.gate.sequential import stage_of
 
@@ -76,8 +77,10 @@ def test_the_same_run_without_the_option_asks_the_rest(compared: Any) -> None:
 
 
 def test_an_error_is_no_answer_that_could_decide(compared: Any) -> None:
-    first = next(n for n in range(400) if stage_of(f"s-{n:02}", 0) == 0)
-    texts = [*TEXTS[:first], "flaky", *TEXTS[first + 1 :]]
+    # One of the samples that are asked before the first look.
+    rows = [Sample(f"s-{n:02}", {"text": f"flaky {n:03}"}) for n in range(400)]
+    first = next(n for n, row in enumerate(rows) if stage_of(row.cluster, 0) == 0)
+    texts = [*TEXTS[:first], f"flaky {first:03}", *TEXTS[first + 1 :]]
     compared.write(texts)
     (compared.path / "flaky.once").touch()
     compared.run("--baseline=base.json", "--update-baseline", "--run-id=old")

@@ -48,7 +48,7 @@ class Session:
         store = SimpleNamespace(
             block_of_positions=lambda: positions, note_taken=lambda first: self.taken.append(first)
         )
-        bench: Any = SimpleNamespace(store=store)
+        bench: Any = SimpleNamespace(store=store, early=None)
         self.reported: list[Any] = []
         hook = SimpleNamespace(pytest_collectreport=lambda report: self.reported.append(report))
         config: Any = SimpleNamespace(hook=hook)
