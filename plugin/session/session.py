@@ -77,6 +77,7 @@ class BenchSession:
     _answering: Answering | None = None
     _folded: FoldedRun | None = None
     _repeated: set[int] = field(default_factory=set)
+    _not_fetched: list[CkptbenchError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.signals = EndSignals(is_worker=bool(self.run.worker))
@@ -152,7 +153,10 @@ class BenchSession:
         self.run.checkpoints = named(expansion.found)
         if not (options.is_dry or self.config.option.collectonly):
             for each in self.run.checkpoints:
-                resolver.fetch(each.spec)
+                try:
+                    resolver.fetch(each.spec)
+                except CkptbenchError as error:  # a conftest may load what has this name
+                    self._not_fetched.append(error)
         self.run.notes += expansion.notes
 
     def show_progress(self) -> None:
@@ -170,6 +174,8 @@ class BenchSession:
             CkptbenchError: naming the first.
         """
         resolver = self.collected.resolver
+        if self._not_fetched:
+            raise self._not_fetched[0]
         if resolver is not None and (self.checkpoints or not self.options.is_dry):
             resolver.check([each.spec for each in self.checkpoints])
 

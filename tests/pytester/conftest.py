@@ -28,6 +28,9 @@ import ckptbench.config.eval_config_file  # noqa: F401
 with contextlib.suppress(ImportError):
     import datasets  # noqa: F401  (pyarrow takes its types once in a process)
 with contextlib.suppress(ImportError):
+    import matplotlib.figure
+    import matplotlib.gridspec  # noqa: F401  (as numpy)
+with contextlib.suppress(ImportError):
     # It takes the place of Python's own finder of packages, which is not restored after a run.
     import importlib_metadata  # noqa: F401  (mlflow imports it)
 

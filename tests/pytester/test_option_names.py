@@ -45,6 +45,7 @@ GIVEN = {
     "allow-mismatch": "temperature,max-tokens",
     "seq-len": "256",
     "limit": "2",
+    "shard": "2/3",
     "seed": "3",
     "num-samples": "5",
     "temperature": "0.8",
@@ -90,6 +91,7 @@ SWITCHES = {
     "max-length",
     "baseline",
     "update-baseline",
+    "decide",  # which needs a baseline
     "no-resume",
     "unsafe-exec",
 }

@@ -247,6 +247,7 @@ def test_what_the_protocol_skips_is_counted_apart(project: Any) -> None:
         "errors": 0,
         "not_run": 0,
         "reachable": None,
+        "not_needed": 0,
     }
     assert project.scores["word@1"] == pytest.approx(2 / 3)
 

@@ -299,7 +299,9 @@ def test_what_was_left_out_is_noted(trained: Any) -> None:
 
 def test_what_is_concluded_needs_no_file_of_the_run(trained: Any) -> None:
     trained.file(
-        "files.py", "import ckptbench.runs.write, os\nos.replace = lambda *_: os._exit(9)\n"
+        "files.py",
+        "import os\nimport ckptbench.runs.write as write\n"
+        "write.write_files = lambda *_: os._exit(9)\n",
     )
     result = trained.run_apart(PATTERN, "test_bench.py", plugins=["files"])
     assert result.ret == 9

@@ -81,7 +81,7 @@ def test_what_is_whole_in_the_cache_is_not_asked_for(
         raise ConnectionError("no route to the hub")
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(huggingface_hub, "list_repo_files", files)
+    monkeypatch.setattr(huggingface_hub, "model_info", files)
     for folder in (cache / "snapshots").iterdir():
         if folder.name.startswith("a"):
             save_file({}, folder / "model.safetensors")
