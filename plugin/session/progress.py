@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from .._util.text import count, counted
+from ..checkpoints.found import CheckpointParam
 from ..results.outcome import ATTRIBUTE
 from .group import Group
 
@@ -77,12 +78,19 @@ class Progress:
         if self._silent or group.checkpoint_name == self._loaded:
             return
         self._loaded = group.checkpoint_name
-        found = group.checkpoint
+        self._say_loading(group.checkpoint)
+
+    def loading_in(self, workers: int, found: CheckpointParam | None) -> None:
+        """The workers begin with a checkpoint; None for an engine of a conftest's own."""
+        if not self._silent:
+            self._say_loading(found, f" in {counted(workers, 'worker')}")
+
+    def _say_loading(self, found: CheckpointParam | None, where: str = "") -> None:
         if found is None:
-            self._write("loading the engine")
+            self._write(f"loading the engine{where}")
             return
         place = f" ({found.index + 1} of {self._checkpoints})" if self._checkpoints > 1 else ""
-        self._write(f"loading {found.name}{place}{size_on_disk(found.spec)}")
+        self._write(f"loading {found.name}{place}{size_on_disk(found.spec)}{where}")
 
     def tick(self) -> None:
         """Show how far the session is, if that was long enough ago."""

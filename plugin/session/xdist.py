@@ -74,7 +74,9 @@ class Controller:
         self._checked = True
         self._bench.signals.catch(self._bench.config)
         self._bench.run.keep_lease()
-        self._bench.progress.begin(len(self._bench.run.store.block_of_positions()))
+        progress, first = self._bench.progress, next(iter(self._bench.checkpoints), None)
+        progress.begin(len(self._bench.run.store.block_of_positions()))
+        progress.loading_in(len(self._bench.config.option.tx), first)
         try:
             bench = self._bench
             check_baseline(bench.run, bench.baseline, bench.config)

@@ -57,3 +57,9 @@ def test_a_file_has_a_line_now_and_then(project: Any, monkeypatch: pytest.Monkey
     assert any(line.startswith("4 of 4 samples") for line in lines)
     assert all(line.endswith(": word/plain of engine") for line in lines if " of 4 " in line)
     project.run("-q").stdout.no_fnmatch_line("* of 4 samples*")
+
+
+def test_workers_are_said_to_load(project: Any) -> None:
+    project.write([f"right {n}" for n in range(8)])
+    assert project.run_apart("-n2").outlines.count("loading the engine in 2 workers") == 1
+    project.run_apart("-n2", "-q").stdout.no_fnmatch_line("loading *")
