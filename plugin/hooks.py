@@ -86,6 +86,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.pluginmanager.register(bench.run.outcomes, "ckptbench-outcomes")
         config.pluginmanager.register(Controller(bench), "ckptbench-controller")
+        if config.getoption("xmlpath", None) and options.junit == "metrics":
+            from .session.junit import JUnitOfMetrics
+
+            config.pluginmanager.register(JUnitOfMetrics(bench), "ckptbench-junit")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

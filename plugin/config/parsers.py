@@ -15,6 +15,7 @@ from typing import get_args
 from ..gate.verdict import Gate
 
 GATES: tuple[str, ...] = get_args(Gate)
+JUNIT = ("metrics", "samples")
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")
 

@@ -82,6 +82,11 @@ class Outcomes:
             self.others_failed = True
 
 
+def is_sample(report: Any) -> bool:
+    """Whether a report is of a sample item, or of an item that a worker died in."""
+    return hasattr(report, ATTRIBUTE) or str(report.when) == "???"
+
+
 def status_of(report: Any) -> str:
     """The status that a report carries, or an empty string."""
     carried = getattr(report, ATTRIBUTE, None)
