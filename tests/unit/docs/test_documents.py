@@ -54,6 +54,7 @@ OTHERS = {
     "port",
     "power",
     "pyargs",
+    "reruns",
     "settle",
     "setup-show",
     "stop-early",
