@@ -138,8 +138,8 @@ def _folder(folder: Path) -> Result:
     if lm_eval := results_files(folder):
         return _checkpoints(folder, lm_eval)
     if evals := sorted(folder.glob(f"*{ENDING}")):
-        evalplus = [path for path in evals if _of_evalplus(path)]
-        return _checkpoints(folder, evalplus) if evalplus else read_eval_results(evals)
+        mixed = any(map(_of_evalplus, evals))
+        return _checkpoints(folder, evals) if mixed else read_eval_results(evals)
     if older := [path for path in sorted(folder.glob("*.json")) if _of_lm_eval(path)]:
         return _checkpoints(folder, older)
     for name in _ALONE:

@@ -83,8 +83,8 @@ class Outcomes:
 
 
 def is_sample(report: Any) -> bool:
-    """Whether a report is of a sample item, or of an item that a worker died in."""
-    return hasattr(report, ATTRIBUTE) or str(report.when) == "???"
+    """Whether a report is of a sample item; that of an item its worker died in does not say."""
+    return hasattr(report, ATTRIBUTE)
 
 
 def status_of(report: Any) -> str:

@@ -6,7 +6,7 @@ gate that passed would look red. See `reports.junit` for the cases.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
@@ -28,6 +28,7 @@ class JUnitOfMetrics:
 
     def __init__(self, bench: BenchSession) -> None:
         self._bench = bench
+        self._written: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -39,6 +40,7 @@ class JUnitOfMetrics:
 
         def without_samples(report: pytest.TestReport) -> None:
             if not is_sample(report):
+                self._written.add(report.nodeid)
                 write(report)
 
         # Registered anew: pytest looks for the hooks of a plugin once.
@@ -51,14 +53,14 @@ class JUnitOfMetrics:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Add the metrics and the errors: the run is concluded, and the file is not yet written."""
         if (xml := session.config.stash.get(xml_key, None)) is not None:
-            _add_errors(xml, self._bench)
+            _add_errors(xml, self._bench, self._written)
             _add_metrics(xml, self._bench)
         return (yield)
 
 
-def _add_errors(xml: LogXML, bench: BenchSession) -> None:
-    outcomes = bench.run.outcomes.by_nodeid
-    errors = ((nodeid, each) for nodeid, each in outcomes.items() if each.status == "error")
+def _add_errors(xml: LogXML, bench: BenchSession, written: Container[str]) -> None:
+    outcomes = bench.run.outcomes.by_nodeid.items()
+    errors = ((n, each) for n, each in outcomes if each.status == "error" and n not in written)
     for nodeid, outcome in islice(errors, ERRORS_WRITTEN):
         reporter = xml.node_reporter(nodeid)
         location = (nodeid.partition("::")[0], None, nodeid)
