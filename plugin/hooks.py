@@ -82,11 +82,19 @@ def pytest_configure(config: pytest.Config) -> None:
         bench.find_checkpoints()
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
+    if hasattr(config.option, "reruns"):  # of pytest-rerunfailures
+        from .session.other_plugins import MissesAreNotRerun
+
+        manager.register(MissesAreNotRerun(), "ckptbench-reruns")
     if not workerinput:
         from .session.xdist import Controller
 
         config.pluginmanager.register(bench.run.outcomes, "ckptbench-outcomes")
         config.pluginmanager.register(Controller(bench), "ckptbench-controller")
+        if config.getoption("xmlpath", None) and options.junit == "metrics":
+            from .session.junit import JUnitOfMetrics
+
+            config.pluginmanager.register(JUnitOfMetrics(bench), "ckptbench-junit")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -158,7 +166,10 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
         return (yield)
     showing_only = ("collectonly", "setuponly", "setupplan")
     shows_only = any(session.config.getoption(name, False) for name in showing_only)
+    from .session.other_plugins import refuse_other_plugins
+
     try:
+        refuse_other_plugins(session.config, session.items)
         bench.check_options()
         if not bench.options.is_dry and not shows_only:
             bench.make_plan(session.items)

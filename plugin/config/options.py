@@ -272,6 +272,9 @@ class Options:
         help="name of the run; an existing run is continued (default: date, time and process id)")
     report: tuple[str, ...] = option(parse.report_formats, (), "FORMAT[,...]",
         help="write a report of the run in these formats, such as html,md, into its folder")
+    junit: str = option(parse.one_of(*parse.JUNIT), "metrics", "|".join(parse.JUNIT),
+        help="test cases of --junitxml: the metrics, failed where they fail the gate, or every "
+        "sample, failed where it was missed")
     results_dir: Path = option(Path, Path("results"), "DIR",
         help="folder that holds the runs' folders")
     dry_run: bool = switch(

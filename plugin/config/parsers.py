@@ -16,6 +16,7 @@ from ..gate.verdict import Gate
 from .shard import Shard
 
 GATES: tuple[str, ...] = get_args(Gate)
+JUNIT = ("metrics", "samples")
 DEVICES = "auto, cpu, cuda or cuda:N"
 DTYPES = ("auto", "fp32", "bf16", "fp16")
 

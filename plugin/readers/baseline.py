@@ -23,8 +23,12 @@ from ..gate.baseline import (
     BaselineComposite,
     BaselineScore,
 )
+from ..results.lm_eval_files import ResultsFile
+from .evalplus import is_evalplus, read_evalplus
+from .few_numbers import KEYS, read_eval_results
 from .lm_eval import read_lm_eval
-from .numbers import read_bare_numbers
+from .numbers import as_bare_baseline, has_tasks, read_bare_numbers, read_tasks
+from .reported import refuse_training
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -34,7 +38,7 @@ _NO_FRACTION = "not a fraction from 0 to 1"
 
 
 def load(path: str | os.PathLike[str]) -> Baseline:
-    """Read a baseline: our own file, bare numbers, lm-eval results, or an earlier run's folder.
+    """Read a baseline: our own file, numbers of this or another tool, or an earlier run's folder.
 
     A folder must have exactly one `*_baseline.json`.
 
@@ -57,9 +61,20 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     content = parse_object(text, where, remedy=_REMEDY, strict=True)
     if "format" in content or "benchmarks" in content:
         return _read_baseline(content, text, where)
+    if KEYS & content.keys():
+        return as_bare_baseline(read_eval_results([file]))
+    refuse_training(content, where)
+    if is_evalplus(content):
+        return as_bare_baseline(read_evalplus(content, file))
+    if has_tasks(content) and not _has_filters(content):
+        return as_bare_baseline(read_tasks(content, file))
     if "results" in content:
         return read_lm_eval(content, where)
     return read_bare_numbers(content, where)
+
+
+def _has_filters(content: Mapping[str, Any]) -> bool:
+    return "results" in content and ResultsFile(content, "").has_filters
 
 
 def dump(baseline: Baseline) -> str:

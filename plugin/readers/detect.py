@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +16,11 @@ from ..results.layout import STORE
 from ..results.lm_eval_files import ResultsFile, results_files
 from ..results.summary import OLDER_SUMMARY_FORMATS, SUMMARY_FORMAT
 from .baseline_measurement import read_baseline
-from .few_numbers import ENDING, read_eval_results, read_table
+from .evalplus import is_evalplus, read_evalplus
+from .few_numbers import ENDING, KEYS, read_eval_results, read_table
 from .lm_eval import read_lm_eval_file
-from .numbers import read_evalplus, read_numbers_file
-from .reported import read_object
+from .numbers import read_numbers_file
+from .reported import read_object, refuse_training
 from .result import Result, SampleRow
 from .run import SUMMARY, read_run
 
@@ -26,6 +28,9 @@ _ACCEPTED = (
     "Give a run's folder (or the folder of runs), lm-eval's results_*.json or its folder, "
     "*_eval_results.json or their folder, a baseline, a CSV of checkpoints, or a JSON of numbers."
 )
+
+# EvalPlus's of a folder of programs; of a training run, to say what it is.
+_ALONE = ("eval_results.json", "all_results.json", "trainer_state.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +100,13 @@ def read_all(paths: Iterable[Path], *, n: Mapping[str, int] | None = None) -> tu
 
 def _file(path: Path) -> Result:
     content = read_object(path)
-    if _of_evalplus(path):
+    if is_evalplus(content):
         return read_evalplus(content, path)
+    if KEYS & content.keys():
+        return read_eval_results([path])
+    refuse_training(content, str(path))
     if path.name.endswith(ENDING):
         return read_eval_results([path])
-    if "log_history" in content:
-        raise CkptbenchError(
-            "is the state of a training run, which holds no results of benchmarks",
-            where=str(path),
-            remedy=_ACCEPTED,
-        )
     version = content.get("format")
     if version in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
         return read_run(path.parent)
@@ -115,8 +117,6 @@ def _file(path: Path) -> Result:
     if isinstance(content.get("results"), Mapping):
         of_lm_eval = ResultsFile(content, str(path)).has_filters
         return read_lm_eval_file(path) if of_lm_eval else read_numbers_file(path)
-    if {"coref_samples", "real1", "lambada_top1"} & content.keys():
-        return read_eval_results([path])
     try:
         return read_numbers_file(path)
     except CkptbenchError as error:
@@ -138,15 +138,18 @@ def _folder(folder: Path) -> Result:
     if lm_eval := results_files(folder):
         return _checkpoints(folder, lm_eval)
     if evals := sorted(folder.glob(f"*{ENDING}")):
-        return read_eval_results(evals)
+        mixed = any(map(_of_evalplus, evals))
+        return _checkpoints(folder, evals) if mixed else read_eval_results(evals)
     if older := [path for path in sorted(folder.glob("*.json")) if _of_lm_eval(path)]:
         return _checkpoints(folder, older)
+    for name in _ALONE:
+        if (folder / name).is_file():
+            return _file(folder / name)
     raise CkptbenchError("holds no results", where=str(folder), remedy=_ACCEPTED)
 
 
 def _of_evalplus(path: Path) -> bool:
-    content = read_object(path)
-    return isinstance(content.get("pass_at_k"), Mapping) and "eval" in content
+    return is_evalplus(read_object(path))
 
 
 def _of_lm_eval(path: Path) -> bool:
@@ -167,15 +170,19 @@ def _checkpoints(folder: Path, files: Sequence[Path]) -> Result:
     if len(newest) == 1:
         ((path, result),) = newest.values()
         return _chosen(result, path, folder, len(files), "files")
-    found = [(path, result.measurements[0], result.notes) for path, result in newest.values()]
-    notes = [note for _, _, notes in found for note in notes]
+    notes = [note for _, result in newest.values() for note in result.notes]
     if len(newest) < len(files):
         notes.append(
             f"{folder} holds {len(files):,} files of {len(newest):,} checkpoints: the "
             "newest of each is taken"
         )
-    measurements = in_order([measurement for _, measurement, _ in found])
-    by_name = {result.measurements[0].name: result for _, result in newest.values()}
+    names = Counter(name for _, name in newest)
+    # Models of the same name, of several organizations or training runs.
+    by_name = {
+        f"{run}/{name}" if names[name] > 1 else name: result
+        for (run, name), (_, result) in newest.items()
+    }
+    measurements = in_order([replace(r.measurements[0], name=n) for n, r in by_name.items()])
 
     def samples(checkpoint: str, benchmark: str) -> Iterator[SampleRow]:
         return by_name[checkpoint].samples(checkpoint, benchmark)

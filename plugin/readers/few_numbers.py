@@ -16,12 +16,13 @@ from .._util.names import epoch_in, natural_key, step_in
 from ..analysis.composites import with_composite
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import DEFAULT_WEIGHTS
-from .reported import fraction, read_object, reported_score, run_of
+from .reported import fraction, read_object, refuse_training, reported_score, run_of
 from .result import Result
 
 ENDING = "_eval_results.json"
 _SCORES = {"real1": "real@1", "real5": "real@5", "lambada_top1": "lambada@1"}
 _NEEDED = ("coref_samples", *_SCORES, "score")
+KEYS = {"coref_samples", "real1", "lambada_top1"}  # without one, a file is another tool's
 _KNOWN = (*_NEEDED, "checkpoint", "run", "step", "epoch", "seq_len", "lambada_samples")
 _SHARES = {"real1": "real@1", "real5": "real@5", "lambada": "lambada@1"}
 _ABOUT = ("run", "seq_len", "checkpoint", "step", "epoch")
@@ -48,9 +49,10 @@ def read_eval_results(paths: Sequence[Path]) -> Result:
 
 
 def _of_file(path: Path) -> Measurement:
-    content = read_object(path)
+    content, where = read_object(path), str(path)
+    if not KEYS & content.keys():
+        refuse_training(content, where)
     _check_keys(content, path)
-    where = str(path)
     values = {metric: fraction(content, key, where) for key, metric in _SCORES.items()}
     n, lambada_n = (_count_of(content, key, where) for key in ("coref_samples", "lambada_samples"))
     spec = str(content.get("checkpoint") or path.name.removesuffix(ENDING))

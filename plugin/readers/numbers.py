@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from .reported import FRACTIONS, fraction, read_object, reported_score, run_of
 from .result import Result
 
 _ENDING = "_stderr"
+# Of leaderboards: `all`, `average`, and lighteval's `leaderboard|mmlu:_average|5`.
+_AVERAGE = re.compile(r"^(all|average|avg)$|:_average\b", re.IGNORECASE)
 _COUNTS = ("n", "n_samples", "samples")
 _KEYS = ("value", "standard_error", "n")
 
@@ -36,34 +39,57 @@ def read_numbers_file(path: Path) -> Result:
         CkptbenchError: a value is no fraction, or there is none.
     """
     content = read_object(path)
-    if "results" in content:
-        return _by_task(content, path)
-    tasks = {key: entry for key, entry in content.items() if key != "config"}
-    numeric = (
-        isinstance(task, Mapping) and task and all(map(is_number, task.values()))
-        for task in tasks.values()
-    )
-    if isinstance(content.get("config"), Mapping) and all(numeric):
-        # The evaluation harness of BigCode names its tasks at the top.
-        return _by_task({"results": tasks, "config": content["config"]}, path)
+    if "results" in content or has_tasks(content):
+        return read_tasks(content, path)
     bare = read_bare_numbers(content, str(path)).benchmarks[""].scores
     by_benchmark: dict[str, list[Score]] = defaultdict(list)
     for metric, entry in bare.items():
         score = reported_score(metric, entry.value, n=entry.n, standard_error=entry.standard_error)
         by_benchmark[metric.partition("@")[0]].append(score)
-    return _result(path, path.stem, by_benchmark)
+    return as_result(path, path.stem, _benchmarks(by_benchmark))
 
 
-def _by_task(content: Mapping[str, Any], path: Path) -> Result:
-    results = content["results"]
+def has_tasks(content: Mapping[str, Any]) -> bool:
+    """Whether a JSON object has numbers by task."""
+    if "results" in content:
+        return has_numbers(content["results"])
+    # The evaluation harness of BigCode names its tasks at the top.
+    return isinstance(content.get("config"), Mapping) and has_numbers(content, but="config")
+
+
+def has_numbers(tasks: Any, but: str = "") -> bool:
+    """Whether any entry of an object but one is an object with a number."""
+    entries = [tasks[task] for task in tasks if task != but] if isinstance(tasks, Mapping) else []
+    return any(isinstance(e, Mapping) and any(map(is_number, e.values())) for e in entries)
+
+
+def read_tasks(content: Mapping[str, Any], path: Path) -> Result:
+    """Read numbers by task: ours, lm-eval's older ones, BigCode's, lighteval's, leaderboards'.
+
+    The entries of leaderboards that are averages of other entries are left out, with a note, and
+    of BigCode's tasks those without numbers by metric.
+
+    Raises:
+        CkptbenchError: a value is no fraction, or there is none.
+    """
+    results = content.get("results")
+    if "results" not in content:
+        results = {task: numbers for task, numbers in content.items() if task != "config"}
     if not isinstance(results, Mapping) or not results:
         raise CkptbenchError("'results' holds no numbers by task", where=str(path))
+    averages = [task for task in results if _AVERAGE.search(task)] if len(results) > 1 else []
     # With `config` a tool wrote it: a value out of range is shown, and not taken for a typo.
     config = content.get("config")
     file = ResultsFile(content, str(path))
     by_task: dict[str, list[Score]] = {}
+    without: list[str] = []
     for task, numbers in results.items():
         where = f"{path}: results -> {task}"
+        if task in averages:
+            continue
+        if "results" not in content and not isinstance(numbers, Mapping):
+            without.append(task)
+            continue
         if not isinstance(numbers, Mapping):
             raise CkptbenchError(
                 f"is {numbers!r}, not an object of metrics",
@@ -71,31 +97,31 @@ def _by_task(content: Mapping[str, Any], path: Path) -> Result:
                 remedy='Write {"results": {"hellaswag": {"acc": 0.51, "acc_stderr": 0.005}}}.',
             )
         by_task[task] = _scores(task, numbers, where, file, strict=config is None)
+        if not by_task[task]:
+            without.append(task)
     if not any(by_task.values()):
         raise CkptbenchError("'results' holds no metric", where=str(path))
-    if config is None:
-        return _result(path, str(content.get("model") or path.stem), by_task)
-    return _result(path, file.model or path.stem, by_task, named(file.model, file.revision, path))
+    notes = [f"{path}: left out, averages of the others: {', '.join(averages)}"] if averages else []
+    notes += [f"{path}: left out, no numbers by metric: {', '.join(without)}"] if without else []
+    names = named(file.model, file.revision, path) if config is not None and file.model else None
+    model = file.model or _model(content) or path.stem
+    return as_result(path, model, _benchmarks(by_task), names, tuple(notes))
 
 
-def read_evalplus(content: Mapping[str, Any], path: Path) -> Result:
-    """Read EvalPlus's results: pass@k of the base tests and of all, `base` and `plus`.
-
-    Raises:
-        CkptbenchError: a value is no fraction.
-    """
-    problems = content["eval"]
-    n = len(problems) if isinstance(problems, Mapping | list) else None
-    scores: dict[str, list[Score]] = {}
-    for tests, numbers in content["pass_at_k"].items():
-        where = f"{path}: pass_at_k -> {tests}"
-        if not isinstance(numbers, Mapping):
-            raise CkptbenchError("is no object of metrics", where=where)
-        scores[tests] = [
-            reported_score(f"{tests} {metric}", fraction(numbers, metric, where), n=n or None)
-            for metric in numbers
-        ]
-    return _result(path, path.stem.removesuffix("_eval_results"), scores)
+def _model(content: Mapping[str, Any]) -> str:
+    """The model as ours, BigCode's and leaderboards' files name it; empty where they do not."""
+    general = content.get("config_general")
+    # In lm-eval's files `config` names the kind of model: hf, local-completions.
+    places = [content if "results" in content else content.get("config"), general]
+    if isinstance(general, Mapping):
+        places.append(general.get("model_config"))
+    found = (
+        place[key]
+        for place in places
+        for key in ("model_name", "model")
+        if isinstance(place, Mapping) and isinstance(place.get(key), str)
+    )
+    return next(found, "")
 
 
 def _scores(
@@ -119,30 +145,48 @@ def _scores(
     return scores
 
 
-def _result(
+def _benchmarks(scores: Mapping[str, list[Score]]) -> list[BenchmarkMeasurement]:
+    return [
+        BenchmarkMeasurement(name, "", True, tuple(found))
+        for name, found in scores.items()
+        if found
+    ]
+
+
+def as_result(
     path: Path,
     model: str,
-    scores: Mapping[str, list[Score]],
+    benchmarks: Sequence[BenchmarkMeasurement],
     names: tuple[str, str, int | None] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Result:
     """A result of one checkpoint; `names` are its name, run and step, else they are the model's."""
     last = model.rstrip("/").rpartition("/")[2] or model
     name, run, step = names or (last, run_of(model), step_in(model))
-    benchmarks = tuple(
-        BenchmarkMeasurement(name, "", True, tuple(found))
-        for name, found in scores.items()
-        if found
-    )
     measurement = Measurement(
         name=name,
         run=run,
         step=step,
-        benchmarks=benchmarks,
+        benchmarks=tuple(benchmarks),
         source=str(path),
         spec=model,
     )
     measurement = with_composite(measurement, DEFAULT_WEIGHTS)
-    return Result(path, "numbers", (measurement,))
+    return Result(path, "numbers", (measurement,), notes=notes)
+
+
+def as_bare_baseline(result: Result) -> Baseline:
+    """The baseline of a result of numbers, without its samples."""
+    scores = (s for m in result.measurements for bench in m.benchmarks for s in bench.scores)
+    return bare_baseline(
+        {
+            s.metric: BaselineScore(
+                s.value, s.standard_error, s.n or None, s.unit, s.higher_is_better
+            )
+            for s in scores
+            if s.value is not None
+        }
+    )
 
 
 def read_bare_numbers(content: Mapping[str, Any], where: str) -> Baseline:

@@ -20,6 +20,8 @@ from ..scores.metric import SHARE, UNKNOWN, Metric
 from ..scores.score import Score
 
 NO_N = "n is not reported"
+_PHASES = ("train_", "eval_", "test_", "predict_")
+_OF_TRAINER = {"epoch", "loss", "runtime", "samples_per_second", "steps_per_second"}
 FRACTIONS = "Scores are fractions: write 0.6778, not 67.78."
 
 
@@ -101,3 +103,27 @@ def run_of(spec: str) -> str:
         return ""
     parts = [part for part in re.split(r"[/\\]+", spec) if part not in ("", ".", "..")]
     return parts[-2] if len(parts) > 1 else ""
+
+
+def refuse_training(content: Mapping[str, Any], where: str) -> None:
+    """Refuse what the Trainer of transformers writes, which looks like numbers of benchmarks.
+
+    `eval_results.json` and `all_results.json` hold `epoch`, `eval_loss`, `eval_runtime`, ... of its
+    own validation data; `trainer_state.json` the log.
+
+    Raises:
+        CkptbenchError: it is one of them; says which.
+    """
+    what = ""
+    if "log_history" in content:
+        what = "is the state of a training run, which holds no results of benchmarks"
+    elif any(key.startswith(_PHASES) for key in content) and _OF_TRAINER & {
+        key.partition("_")[2] or key for key in content
+    }:
+        what = "is a trainer's: losses and speeds of its own data, no results of benchmarks"
+    if what:
+        raise CkptbenchError(
+            what,
+            where=where,
+            remedy='Write a score of it with its n by name, as in {"accuracy": 0.85, "n": 277}.',
+        )

@@ -83,6 +83,11 @@ class Outcomes:
             self.others_failed = True
 
 
+def is_sample(report: Any) -> bool:
+    """Whether a report is of a sample item; that of an item its worker died in does not say."""
+    return hasattr(report, ATTRIBUTE)
+
+
 def status_of(report: Any) -> str:
     """The status that a report carries, or an empty string."""
     carried = getattr(report, ATTRIBUTE, None)

@@ -119,8 +119,7 @@ def _plain_report(
     printed = item.__dict__.get("_report_sections", ())
     report.sections = [(f"Captured {name} {phase}", text) for phase, name, text in printed]
     report.duration, report.start, report.stop = times
-    if found is not None:
-        write_into(report, item, "")
+    write_into(report, item, "")
     return report
 
 
@@ -136,6 +135,7 @@ def idle_teardown(item: SampleItem, call: pytest.TestReport) -> pytest.TestRepor
     report.user_properties = call.user_properties
     report.sections = call.sections
     report.duration, report.start, report.stop = 0.0, call.stop, call.stop
+    setattr(report, ATTRIBUTE, None)
     return report
 
 
@@ -170,6 +170,7 @@ def write_into(report: pytest.TestReport, item: SampleItem, error: str) -> None:
         error: what went wrong, in one line; empty when the item has an outcome.
     """
     outcome = Outcome("error", (), error) if error else item.outcome
+    setattr(report, ATTRIBUTE, None)  # it is of a sample, with or without an outcome
     if outcome is None:
         return
     report.user_properties += _properties(outcome.values, item.group.metrics)

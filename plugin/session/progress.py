@@ -162,7 +162,7 @@ class Progress:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a sample, and show the first error of a kind."""
-        status, _, reason, _ = getattr(report, ATTRIBUTE, ("", (), "", 0.0))
+        status, _, reason, _ = getattr(report, ATTRIBUTE, None) or ("", (), "", 0.0)
         if not status:
             if report.outcome != "passed":
                 self.clear()

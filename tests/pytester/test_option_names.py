@@ -76,6 +76,7 @@ GIVEN = {
     "batch-tokens": "4096",
     "noise-floor": "40",
     "run-id": "mine",
+    "junit": "samples",
     "results-dir": "elsewhere",
     "mlflow": "http://localhost:5000",
 }

@@ -204,9 +204,9 @@ def test_capturing_can_be_off(standard: Any) -> None:
     result.stdout.fnmatch_lines(["test_hand.py .", "engine: word/plain; *"])
 
 
-def test_junitxml_counts_every_sample_once(project: Any) -> None:
+def test_junitxml_counts_every_sample_once_where_samples_are_its_cases(project: Any) -> None:
     project.write(["right a", "wrong b", "failed c", "skipped d"])
-    project.run("--junitxml=report.xml")
+    project.run("--junitxml=report.xml", "--ckpt-junit=samples")
     suite = ET.parse(project.path / "report.xml").getroot().find("testsuite")
     assert suite is not None
     cases = {case.get("name"): case for case in suite.iter("testcase")}
@@ -220,7 +220,7 @@ def test_junitxml_counts_every_sample_once(project: Any) -> None:
 
 
 def test_junitxml_carries_each_samples_values_as_properties(standard: Any) -> None:
-    standard.run("--junitxml=report.xml")
+    standard.run("--junitxml=report.xml", "--ckpt-junit=samples")
     root = ET.parse(standard.path / "report.xml").getroot()
     told = {
         case.get("name"): {p.get("name"): p.get("value") for p in case.iter("property")}

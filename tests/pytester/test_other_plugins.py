@@ -113,9 +113,11 @@ def test_a_rerun_asks_an_error_again(project: Any) -> None:
 
 
 @pytest.mark.usefixtures("needs_rerunfailures")
-def test_a_rerun_gives_a_miss_its_stored_answer(standard: Any) -> None:
-    result = standard.run("--reruns=1")
-    assert standard.asked.count("wrong bb") == 1
+@pytest.mark.parametrize("option", ["--reruns=1", "--force-reruns=2"])
+def test_a_miss_is_no_failure_to_rerun(standard: Any, option: str) -> None:
+    result = standard.run(option)
+    result.stdout.fnmatch_lines(["*= 3 passed, 2 missed in *"])
+    result.stdout.no_fnmatch_line("*[0-9] rerun*")
     assert standard.scores == {"word@1": 0.5, "word@5": 0.75}
     assert standard.coverage["planned"] == standard.coverage["scored"] == 4
     assert result.ret == 0
@@ -202,3 +204,90 @@ def pytest_runtestloop(session):
     options = [word for name in off for word in ("-p", f"no:{name}")]
     result = project.run(*options)
     result.assert_outcomes(passed=2, skipped=1, errors=1)
+
+
+# Each does to items what the real one does: a test with the real ones would depend on what is
+# installed.
+IMITATIONS = {
+    "pytest_retry/retry_plugin.py": """
+import pytest
+
+def pytest_addoption(parser):
+    parser.addoption("--retries", type=int, default=0)
+
+def pytest_collection_modifyitems(config, items):
+    for item in items if config.option.retries else ():
+        item.add_marker(pytest.mark.flaky(retries=1))
+""",
+    "pytest_forked/__init__.py": """
+def pytest_addoption(parser):
+    parser.addoption("--forked", action="store_true")
+""",
+    "pytest_run_parallel/plugin.py": """
+def pytest_addoption(parser):
+    parser.addoption("--parallel-threads", default=1)
+    parser.addoption("--iterations", default=1, type=int)
+""",
+}
+LOADED = {
+    "pytest-retry": "pytest_retry.retry_plugin",
+    "pytest-forked": "pytest_forked",
+    "pytest-run-parallel": "pytest_run_parallel.plugin",
+}
+
+
+@pytest.fixture
+def imitated(standard: Any) -> Any:
+    """A project in which the three plugins can be loaded, in processes of their own."""
+    for path, text in IMITATIONS.items():
+        standard.file(path, text)
+        (standard.path / path).with_name("__init__.py").touch()
+    standard.pytester.syspathinsert()
+    return standard
+
+
+def with_plugin(project: Any, name: str, *options: str) -> pytest.RunResult:
+    result: pytest.RunResult = project.run_apart(*options, plugins=[LOADED[name]])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("pytest-retry", "--retries=1"),
+        ("pytest-forked", "--forked"),
+        ("pytest-run-parallel", "--parallel-threads=auto"),
+        ("pytest-run-parallel", "--iterations=2"),
+    ],
+)
+def test_a_plugin_that_cannot_run_samples_is_refused_by_name(
+    imitated: Any, name: str, option: str
+) -> None:
+    result = with_plugin(imitated, name, option)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*{name}: would *", f"*-p no:{LOADED[name]}*"])
+    assert imitated.asked == []
+    assert with_plugin(imitated, name).ret == 0, "installed, and not used"
+    assert with_plugin(imitated, name, option, "test_hand.py").ret == 0, "without samples"
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        ("pytest-retry", "flaky(retries=1)"),
+        ("pytest-forked", "forked"),
+        ("pytest-run-parallel", "iterations(2)"),
+    ],
+)
+def test_it_is_refused_for_a_mark_of_a_benchmark_too(imitated: Any, name: str, mark: str) -> None:
+    imitated.change("test_bench.py", "@samples", f"import pytest\n@pytest.mark.{mark}\n@samples")
+    result = with_plugin(imitated, name)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*{name}: would *"])
+
+
+def test_workers_refuse_it_too(imitated: Any) -> None:
+    pytest.importorskip("xdist")
+    result = with_plugin(imitated, "pytest-forked", "--forked", "-n2")
+    assert result.ret == 4
+    assert "pytest-forked: would load the model anew" in result.stdout.str() + result.stderr.str()

@@ -46,7 +46,7 @@ def test_a_raised_miss_is_a_miss_with_its_reason(project: Any) -> None:
         "def test_word(sample, response, k):\n"
         "    if not response.within(k):\n        raise Miss('said something else')\n",
     )
-    project.run("--junitxml=report.xml")
+    project.run("--junitxml=report.xml", "--ckpt-junit=samples")
     assert project.statuses["test_bench.py::test_word[s-01]"] == "missed"
     assert "missed: said something else" in (project.path / "report.xml").read_text()
 

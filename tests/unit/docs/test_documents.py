@@ -54,6 +54,7 @@ OTHERS = {
     "port",
     "power",
     "pyargs",
+    "reruns",
     "settle",
     "setup-show",
     "stop-early",
@@ -106,7 +107,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_options_that_a_page_names_exist(page: str) -> None:
-    ours = {option.name for option in OPTIONS}
+    ours = {prefix + option.name for option in OPTIONS for prefix in ("", "ckpt-")}
     named = set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text_of(page)))
     assert named <= ours | OTHERS | FOREIGN
 

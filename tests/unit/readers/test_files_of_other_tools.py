@@ -126,7 +126,7 @@ def test_results_of_other_harnesses(tmp_path: Path) -> None:
         "pass_at_k": {"base": {"pass@1": 0.5}, "plus": {"pass@1": 0.0}},
     }
     (measurement,) = read(write(tmp_path / "x_eval_results.json", evalplus)).measurements
-    plus = measurement.score("plus pass@1")
+    plus = measurement.score("humaneval-plus pass@1")
     assert plus is not None
     assert (plus.value, plus.n) == (0.0, 2)
 
