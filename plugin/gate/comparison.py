@@ -214,7 +214,8 @@ def with_looks(figures: Comparison, looks: Sequence[Look], fraction: float) -> C
         fraction: share of the samples that the comparison is of.
     """
     now = Look(fraction, figures.p_worse, figures.p_better, figures.p_excluded)
-    taken = [*(look for look in looks if look.fraction < fraction), now]
+    # This one may be among them, as a share that was divided otherwise.
+    taken = [*(look for look in looks if look.fraction < fraction - EQUAL), now]
     shares = [look.fraction for look in taken]
     return replace(
         figures,

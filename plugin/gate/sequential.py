@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -121,13 +122,18 @@ def sequential_p(p_values: Sequence[float | None], fractions: Sequence[float]) -
     Args:
         p_values: one for each look; None was not tested.
         fractions: shares of the looks, ascending.
+
+    Raises:
+        ValueError: two are equal.
     """
+    if any(before >= after for before, after in pairwise(fractions)):
+        raise ValueError(f"shares of looks must ascend: {tuple(fractions)}")
     looks = [(p, f) for p, f in zip(p_values, fractions, strict=True) if p is not None]
     if not looks:
         return None
     if len(looks) == 1 and looks[0][1] >= 1.0:
         return looks[0][0]
-    own, shares = [p for p, _ in looks], tuple(round(f, 6) for _, f in looks)
+    own, shares = [p for p, _ in looks], tuple(f for _, f in looks)
 
     def rejects(alpha: float) -> bool:
         return any(p <= a for p, a in zip(own, nominal_levels(shares, alpha), strict=True))

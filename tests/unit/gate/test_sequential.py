@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ckptbench.gate.comparison import with_looks
 from ckptbench.gate.difference_intervals import excluded_drop_p, paired_interval
-from ckptbench.gate.sequential import LOOKS, nominal_levels, sequential_p, spent, stage_of
+from ckptbench.gate.sequential import LOOKS, Look, nominal_levels, sequential_p, spent, stage_of
+from ckptbench.gate.verdict import Comparison
 from ckptbench.scores.intervals import partition
 
 
@@ -56,6 +58,20 @@ def test_one_comparison_of_all_samples_is_not_changed() -> None:
     assert sequential_p([0.03], [1.0]) == 0.03
     assert sequential_p([None, 0.03], [0.5, 1.0]) == 0.03
     assert sequential_p([None], [0.5]) is None
+
+
+def test_a_look_is_not_taken_twice() -> None:
+    """The share of samples that were asked, and what is left of all without the others."""
+    figures = Comparison("word@1", "paired", 0.5, 0.9, 44, -0.4, p_worse=1e-6)
+    looks = (Look(12 / 120, 0.01, 0.99, None), Look(44 / 120, 1e-6, 1.0, None))
+    asked = 1 - 76 / 120
+    assert asked != 44 / 120
+    once = sequential_p([0.01, 1e-6], [12 / 120, 44 / 120])
+    assert with_looks(figures, looks, asked).p_worse == pytest.approx(once)
+    assert once is not None
+    assert once < 0.01
+    with pytest.raises(ValueError, match="must ascend"):
+        sequential_p([0.01, 1e-6], [0.1, 0.1])
 
 
 def test_stages_are_random_parts_of_the_right_size_and_do_not_move() -> None:
