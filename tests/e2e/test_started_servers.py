@@ -109,6 +109,7 @@ def answers(project: Path) -> dict[str, set[str]]:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 
 
+@pytest.mark.slow
 def test_two_checkpoints_behind_one_command_are_never_taken_for_each_other(project: Path) -> None:
     sweep = ("--checkpoint=one", "--checkpoint=two", SERVE)
     done = run(project, *sweep)
@@ -149,6 +150,15 @@ def test_a_server_that_does_not_start_is_shown_with_its_command_and_its_last_lin
     assert "Traceback" not in done.stdout + done.stderr
     assert len(processes(project)) == 2
     assert not any(map(running, processes(project)))
+
+
+def test_a_server_that_ends_early_is_noted_with_its_log(project: Path) -> None:
+    done = run(project, "--checkpoint=one", SERVE, "--retries=0", fault="ends")
+    assert done.returncode == 1, done.stdout
+    log = project / "results/r/server-one.log"
+    assert f"the server of one ended early, exit status 9: see {log}" in done.stdout
+    statuses = {status for status, _ in RunFolder(project / "results/r").outcomes.values()}
+    assert statuses == {"error"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
