@@ -229,6 +229,9 @@ class Options:
     model: str = option(str, "", "NAME", heading="served models",
         remakes_items=True,
         help="model of a server to measure (default: its only one)")
+    serve: str = option(parse.serve, "", "COMMAND", remakes_items=True,
+        help="start a server for each checkpoint and measure that: a command with {checkpoint} and "
+        "{port}, or one that is known: " + ", ".join(parse.SERVERS))
     header: tuple[parse.Header, ...] = option(parse.header, (), "'NAME: VALUE'", many="append",
         secret=True,
         help="extra HTTP header of requests to a server, never shown or stored; may be repeated")
@@ -237,7 +240,7 @@ class Options:
     retries: int = option(parse.whole_number, 6, "N",
         help="how often a failed request to a server is retried")
     request_timeout: float = option(parse.seconds, 600.0, "SECONDS",
-        help="time limit of a request to a server (default 600)")
+        help="time limit of a request to a server, and of its start (default 600)")
 
     baseline: Path | None = option(Path, None, "FILE", heading="comparison with a baseline",
         help="baseline to compare with: a baseline file, bare numbers, lm-eval results, or a run's "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
+import shlex
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -274,6 +275,29 @@ def checkpoint_spec(text: str) -> str:
             "set OPENAI_API_KEY or give --header"
         )
     return text
+
+
+SERVERS = {
+    "vllm": "vllm serve {checkpoint} --host 127.0.0.1 --port {port}",
+    "llama-server": "llama-server --model {checkpoint} --host 127.0.0.1 --port {port}",
+    "transformers": "transformers serve {checkpoint} --host 127.0.0.1 --port {port}",
+}
+"""Commands of servers that are known by name."""
+
+
+def serve(text: str) -> str:
+    """A command that serves `{checkpoint}` at `{port}`, or the name of one that is known."""
+    command = SERVERS.get(text, text)
+    try:
+        shlex.split(command)
+    except ValueError as error:
+        raise ArgumentTypeError(f"expected a command, got {text!r}: {error}") from None
+    for name in ("{checkpoint}", "{port}"):
+        if name not in command:
+            raise ArgumentTypeError(
+                f"expected a command with {name}, such as {SERVERS['vllm']!r}, got {text!r}"
+            )
+    return command
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ def samples_path(folder: Path, checkpoint: str, benchmark: str) -> Path:
     return folder / "samples" / safe_name(checkpoint) / f"{safe_name(benchmark)}.jsonl"
 
 
+def server_log(folder: Path, checkpoint: str) -> Path:
+    """The file with what a server printed that was started for a checkpoint."""
+    return folder / f"server-{checkpoint}.log"
+
+
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder that holds files and no run: the run's own would replace some of them.
 

@@ -27,7 +27,7 @@ from ..results import log
 from ..results.answers import decode
 from ..results.earlier import earlier_runs
 from ..results.integrity import set_aside
-from ..results.layout import STORE
+from ..results.layout import STORE, server_log
 from ..results.lease import BEAT_S, Lease
 from ..results.outcome import Outcomes
 from ..results.store import RunStore
@@ -146,7 +146,8 @@ class Run:
         if self._store is not None:
             self._store.close()
             self._store = None
-        if useless:
+        # What a server printed that did not start is still to be read.
+        if useless and not any(self.folder.glob(server_log(Path(), "*").name)):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -199,6 +200,10 @@ class RunContext:
     def checkpoints(self) -> tuple[CheckpointParam, ...]:
         """The session's checkpoints, in the order in which they are asked."""
         return self._run.checkpoints
+
+    def server_log(self, checkpoint: str) -> Path:
+        """The file that gets what a server prints that is started for a checkpoint, by its name."""
+        return server_log(self._run.folder, checkpoint)
 
     def add_note(self, note: str) -> None:
         """Add a sentence for the readers of the scores; each is shown once."""

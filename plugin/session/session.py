@@ -113,6 +113,12 @@ class BenchSession:
                 from ..reports.write import check_formats
 
                 check_formats(options.report)
+            if options.serve and config.getoption("dist", "no") != "no":
+                raise CkptbenchError(
+                    "workers would each start a server of their own",
+                    where="--serve",
+                    remedy="leave -n out; --concurrency sets how many requests run at once",
+                )
             if not options.is_dry:
                 refuse_foreign(run.folder)
                 run.notes += set_aside_damaged(run.folder)

@@ -35,6 +35,7 @@ NOT_HERE = {
     "make servers ": "a clone with servers: test_endpoint_servers.py",
     "pip install ": "a registry: test_wheel.py",
     "http://localhost:8000": "a server: test_endpoint_servers.py",
+    "--serve=": "a server's program: test_started_servers.py",
     "--tasks=gsm8k": "the hub: test_lm_eval_real_tasks.py",
     "=base-vs-finetuned": "the hub: test_base_against_finetuned.py",
     "--checkpoint-b=lora": "results of the hub's tasks: test_base_against_finetuned.py",

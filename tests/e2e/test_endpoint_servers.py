@@ -196,6 +196,22 @@ def test_transformers_serve_gives_the_local_scores(
 
 
 @pytest.mark.slow
+def test_transformers_serve_is_started_and_gives_the_local_scores(
+    tmp_path: Path, here: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.utils.import_utils import is_serve_available
+
+    if not is_serve_available():
+        pytest.skip("transformers serve needs transformers[serving]")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    done = ask(tmp_path, "--checkpoint=demo-code", "--serve=transformers", "--run-id=it")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = RunFolder(tmp_path / "results/it")
+    assert run.outcomes == here
+    assert run.checkpoint["facts"]["served_by"].startswith("transformers serve {checkpoint}")
+
+
+@pytest.mark.slow
 def test_transformers_serve_is_not_asked_for_what_it_ignores(
     tmp_path: Path, transformers_serve: str
 ) -> None:

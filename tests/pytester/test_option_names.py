@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ckptbench.config.options import OPTIONS, headings
+from ckptbench.config.parsers import SERVERS
 
 OWNER = """
 def pytest_addoption(parser):
@@ -37,6 +38,7 @@ GIVEN = {
     "concurrency": "4",
     "retries": "2",
     "request-timeout": "7.5",
+    "serve": "vllm",
     "gate": "strict",
     "tolerance": "word@1=2.5",
     "alpha": "0.01",
@@ -97,6 +99,7 @@ SWITCHES = {
     "unsafe-exec",
 }
 READ = {
+    "serve": SERVERS["vllm"],
     "exec-memory": "2048",
     "exec-libraries": "('numpy',)",
     "header": "(Header(name='X-Key'),)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -380,3 +381,8 @@ def _spoilt(answer: Any, fault: str) -> Any:
 
 
 __all__ = ["ALL", "MODEL", "DemoServer", "LogLikelihood", "Model"]
+
+
+if __name__ == "__main__":  # a server of its own: python demo_server.py CHECKPOINT PORT
+    with DemoServer(Model(sys.argv[1]), port=int(sys.argv[2])):
+        threading.Event().wait()

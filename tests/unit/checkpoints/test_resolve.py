@@ -86,12 +86,13 @@ def test_a_folder_of_checkpoints_is_answered_with_its_newest(tmp_path: Path) -> 
 
 
 def test_another_kind_is_answered_with_what_is_accepted(demos: Path, tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"x")
-    refused = refusal(str(tmp_path / "model.gguf"))
+    (tmp_path / "model.onnx").write_bytes(b"x")
+    refused = refusal(str(tmp_path / "model.onnx"))
     assert refused.what.endswith("it is a file")
     assert refused.remedy == (
         "give one of: a Hugging Face folder with config.json; a .pt, .pth or .ckpt file of a "
-        "training run; an adapter's folder with adapter_config.json; a server's address; 'demo-mlm'"
+        "training run; an adapter's folder with adapter_config.json; a GGUF file (with --serve); "
+        "a server's address; 'demo-mlm'"
     )
 
 

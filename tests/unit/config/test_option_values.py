@@ -22,6 +22,7 @@ from ckptbench.config.parsers import (
     probability,
     protocols,
     run_id,
+    serve,
     share,
     temperature,
     tolerances,
@@ -60,6 +61,8 @@ READ: list[tuple[Parser, str, Any]] = [
     (protocols, "real=origin", {"real": ("real/origin",)}),
     (protocols, "real=real/origin, whole-word", {"real": ("real/origin", "real/whole-word")}),
     (run_id, "2024-05-01 best", "2024-05-01 best"),
+    (serve, "my {port} {checkpoint}", "my {port} {checkpoint}"),
+    (serve, "vllm", "vllm serve {checkpoint} --host 127.0.0.1 --port {port}"),
 ]
 REFUSED: list[tuple[Parser, str]] = [
     *[(positive_int, text) for text in ("0", "-1", "1.5", "many", "")],
@@ -86,6 +89,7 @@ REFUSED: list[tuple[Parser, str]] = [
     ],
     *[(ks, text) for text in ("real", "=1", "real=", "real=0", "real=1,x", "")],
     *[(protocols, text) for text in ("real", "=x", "real=", "real=,")],
+    *[(serve, text) for text in ("", "sglang", "a {port}", "a {checkpoint}")],
     *[(run_id, text) for text in ("", ".", "..", "a/b", "a\\b", "a\0b")],
 ]
 
