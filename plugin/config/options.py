@@ -272,6 +272,9 @@ class Options:
         help="name of the run; an existing run is continued (default: date, time and process id)")
     report: tuple[str, ...] = option(parse.report_formats, (), "FORMAT[,...]",
         help="write a report of the run in these formats, such as html,md, into its folder")
+    lang: str = option(parse.one_of("en", "ko"), "", "en|ko",
+        help="language of the summary, the page and the other reports for people (default: ko "
+        "where LC_ALL, LC_MESSAGES or LANG says so, else en); files for programs stay English")
     results_dir: Path = option(Path, Path("results"), "DIR",
         help="folder that holds the runs' folders")
     dry_run: bool = switch(
