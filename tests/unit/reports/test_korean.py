@@ -199,3 +199,9 @@ def test_the_page_in_korean(fallen: Any) -> None:
     shown = re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)
     sentences = [m for m in KOREAN.shown if len(m) > 12 and "{" not in m]
     assert [m for m in sentences if m in shown] == []
+
+
+def test_the_korean_readme_has_the_words_of_the_verdicts() -> None:
+    table = (Path(__file__).parents[3] / "README.ko.md").read_text(encoding="utf-8")
+    for word in WORDS:
+        assert f"| {KOREAN.shown[word]} (`{word}`) |" in table
