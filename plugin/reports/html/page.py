@@ -301,7 +301,7 @@ def _run_pairs(conclusions: Conclusions) -> Rows:
             pair.metric,
             f"{pair.left} ({pair.left_checkpoint})",
             f"{pair.right} ({pair.right_checkpoint})",
-            tr(pair.at),
+            stored(pair.at),
             units.points(known.difference, known.unit) if known else words.MISSING,
             units.points_interval(known.interval, known.unit) if known else words.MISSING,
             tr(pair.differ),

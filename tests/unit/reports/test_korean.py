@@ -17,7 +17,7 @@ from jinja2 import Environment, nodes
 import ckptbench
 from ckptbench._util.language import counted, listed, of_locale, spoken, stored, tr
 from ckptbench._util.text import width
-from ckptbench.analysis.conclusions import EACH_BEST
+from ckptbench.analysis.conclude import conclude
 from ckptbench.gate.units import NO_DROP
 from ckptbench.gate.verdict import WORDS
 from ckptbench.reports import conclusion, rows
@@ -41,7 +41,7 @@ NAMED = {
     *conclusion.EXITS.values(),
     *page.LEVEL_WORDS.values(),
     *("epoch", "step", "checkpoint", "lost", "won"),
-    *("significant", "not significant", "yes", "no", "cannot tell", EACH_BEST),
+    *("significant", "not significant", "yes", "no", "cannot tell"),
     NO_DROP,
     NOISE_LEGEND,
 }
@@ -187,6 +187,14 @@ def test_what_is_not_translated_is_english_and_a_language_ends() -> None:
         assert counted(2, "kiwi") == "2 kiwis"
     assert counted(3, "error") == "3 errors"
     assert listed("abcd") == "a, b, c and 1 more"
+
+
+def test_conclusions_on_several_checkpoints_in_korean(rising: Any) -> None:
+    with spoken(KOREAN):
+        sentences = conclude(rising.conclusions.runs[0].measurements).sentences
+    assert sentences[0].startswith("run: 현재까지 추천: checkpoint-300 (스텝 300), real@1 최고; ")
+    best = "run: real@1 최고: 마지막 체크포인트, 스텝 300 (checkpoint-300, 95.00%), "
+    assert sentences[1].startswith(best)
 
 
 def test_the_page_in_korean(fallen: Any) -> None:
