@@ -82,11 +82,18 @@ def listed(names: Iterable[str], most: int = 3) -> str:
 def stored(sentence: str) -> str:
     """An English sentence of a result, of which nothing but the text is kept.
 
-    It is translated where it is a message of the catalogue with values in the place of its fields.
+    It is translated where it is a message of the catalogue with values in the place of its fields,
+    which may be such sentences themselves.
     """
+    if is_english():
+        return sentence
+    parts = sentence.split("; ")
+    shown_parts = [stored(part) for part in parts] if len(parts) > 1 else []
+    if shown_parts and all(shown != part for shown, part in zip(shown_parts, parts, strict=True)):
+        return "; ".join(shown_parts)
     for pattern, shown in _patterns(tuple(_spoken.stored.items())):
         if found := pattern.fullmatch(sentence):
-            return shown.format(**found.groupdict())
+            return shown.format(**{name: stored(part) for name, part in found.groupdict().items()})
     return sentence
 
 

@@ -119,7 +119,8 @@ function setUpFlips() {
     }
     parts.push(marks.length ? [...text].slice(at).join("") : text);
     if (cut) parts.push(element("span", { className: "whole", textContent: ` … ${tr("{n} characters left out", { n: cut.toLocaleString("en") })}` }));
-    const row = fact(label === "expected" ? tr("expected") : label, ...parts);
+    const name = label === "question" ? tr("question") : label === "expected" ? tr("expected") : label;
+    const row = fact(name, ...parts);
     if (text.includes("\n")) row.lastChild.className = "code";
     return row;
   }

@@ -150,6 +150,12 @@ def test_reasons_without_figures_are_known_by_their_text(make: SimpleNamespace) 
     assert detail_of(verdict) == setting
     with spoken(KOREAN):
         assert detail_of(verdict) == "temperature: 기준선 0, 이번 실행 0.8"
+        several = f"{setting}; top-p 1 in the baseline, 0.9 here"
+        assert stored(several) == (
+            "temperature: 기준선 0, 이번 실행 0.8; top-p: 기준선 1, 이번 실행 0.9"
+        )
+        nested = "there is no composite: lambada@1 was not measured"
+        assert stored(nested) == "종합 점수 없음: lambada@1 지표를 측정하지 않음"
         assert stored("something that nobody translated") == "something that nobody translated"
 
 
