@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ._util import extensions
+from ._util import extensions, language
 from ._util.errors import CkptbenchError
 from .config import command_line
 from .results.outcome import status_of
@@ -69,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
     if config.getoption("help", False):  # pytest configures its plugins for `--help` too
         return
+    from .reports.languages import catalogue
     from .session.session import KEY, BenchSession
 
     manager = config.pluginmanager
@@ -77,6 +78,9 @@ def pytest_configure(config: pytest.Config) -> None:
     workerinput = getattr(config, "workerinput", {})
     try:
         options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
+        shown = ExitStack()
+        shown.enter_context(language.spoken(catalogue(options.lang)))
+        config.add_cleanup(shown.close)
         bench = BenchSession.begin(config, sys.modules[__name__], options, workerinput)
         config.stash[KEY] = bench
         bench.find_checkpoints()

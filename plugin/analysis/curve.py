@@ -3,14 +3,15 @@ it, whether the score fell since, whether training can stop, and the noise betwe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import fsum, sqrt
 
+from .._util.language import stored, tr
 from .._util.text import count, probability
 from ..gate.measurement import Measurement
 from ..gate.units import points, size, value
-from ..gate.verdict import holm
+from ..gate.verdict import Comparison, holm
 from .compare import (
     Settings,
     answer,
@@ -79,12 +80,20 @@ def _claim(metric: str, best: Measurement, checkpoints: Sequence[Measurement]) -
     score = best.score(metric)
     shown = value(value_of(metric, best), score.unit if score is not None else "share")
     if len(checkpoints) == 1:
-        return f"{metric} is {shown}, measured of {named(best)} only"
+        return tr(
+            "{metric} is {value}, measured of {checkpoint} only",
+            metric=metric,
+            value=shown,
+            checkpoint=named(best),
+        )
     where = training_position(best)
     at = f"{where} ({best.name}, {shown})" if where else f"{best.name} ({shown})"
-    if best is checkpoints[0] or best is checkpoints[-1]:
-        at = f"the {'first' if best is checkpoints[0] else 'last'} checkpoint, {at}"
-    return f"{metric} is {superlative(metric, checkpoints)} at {at}"
+    if best is checkpoints[0]:
+        at = tr("the first checkpoint, {at}", at=at)
+    elif best is checkpoints[-1]:
+        at = tr("the last checkpoint, {at}", at=at)
+    best_of = superlative(metric, checkpoints)
+    return tr("{metric} is {best} at {at}", metric=metric, best=best_of, at=at)
 
 
 def _support(
@@ -100,34 +109,37 @@ def _support(
     if untested == len(rivals):
         score = best.score(metric)
         reason = score.reason if score is not None else ""
-        return f"; not tested: {reason or 'no standard error is known'}"
+        reason = stored(reason) or tr("no standard error is known")
+        return tr("; not tested: {reason}", reason=reason)
     tied = [
         index
         for index, rival in enumerate(rivals)
         if not rival.distinguishable and rival.p_adjusted is not None
     ]
-    rest = f"; {count(untested)} could not be tested" if untested else ""
+    rest = tr("; {n} could not be tested", n=count(untested)) if untested else ""
     choices = tied or [i for i, rival in enumerate(rivals) if rival.p_adjusted is not None]
     shown = max(choices, key=lambda index: gain(metric, others[index], best))
-    word = "the closest"
+    word = tr("the closest")
     if tied and earliest is not best:
-        shown, word = tied[0], "the earliest"
+        shown, word = tied[0], tr("the earliest")
     beside = f"{word}: {named(others[shown])}, "
     beside += figures(rivals[shown].comparison, rivals[shown].p_adjusted)
     if not tied:
-        number = count(len(rivals) - untested)
-        which = {"1": "the other", "2": "both others"}.get(number, f"all {number} others")
-        which += " that could be tested" if untested else ""
-        return f", significantly better than {which}; {beside}{rest}"
-    if len(rivals) == 1:
-        which = "the other"
-    elif len(tied) == len(rivals):
-        which = "both others" if len(tied) == 2 else f"all {count(len(rivals))} others"
-    else:
-        which = f"{count(len(tied))} of the {count(len(rivals))} others"
+        which = _all_others(len(rivals) - untested)
+        which = tr("{which} that could be tested", which=which) if untested else which
+        return tr(", significantly better than {which}", which=which) + f"; {beside}{rest}"
+    which = _all_others(len(rivals))
+    if len(tied) < len(rivals):
+        which = tr("{n} of the {of} others", n=count(len(tied)), of=count(len(rivals)))
     n = samples(metric, rivals[shown].comparison, best, others[shown])
-    at = f" at {n}" if n else ""
-    return f", statistically tied with {which}{at}; {beside}{rest}"
+    at = tr(" at {n}", n=n) if n else ""
+    return tr(", statistically tied with {which}", which=which) + f"{at}; {beside}{rest}"
+
+
+def _all_others(number: int) -> str:
+    if number == 1:
+        return tr("the other")
+    return tr("both others") if number == 2 else tr("all {n} others", n=count(number))
 
 
 def peak_and_last(
@@ -152,37 +164,56 @@ def peak_and_last(
     choices = len(checkpoints) - 1
     best = superlative(metric, checkpoints)
     if gain(metric, last, peak) >= 0:
-        detail = f"{metric} is {best} at the last checkpoint, {named(last)}"
+        detail = tr(
+            "{metric} is {best} at the last checkpoint, {checkpoint}",
+            metric=metric,
+            best=best,
+            checkpoint=named(last),
+        )
         if last is not peak:
-            detail += f", as at {named(peak)}"
+            detail += tr(", as at {checkpoint}", checkpoint=named(peak))
         return PeakAndLast(metric, peak.name, last.name, None, "no", detail, "no")
     fall = compare(metric, last, peak, settings, choices=choices)
     p = corrected(fall, choices)
     fell = answer(fall, p, settings)
-    where = f"its {best}, {named(peak)}"
+    where = tr("its {best}, {checkpoint}", best=best, checkpoint=named(peak))
+    about = {"metric": metric, "last": named(last), "peak": where}
     if fall is None:
-        detail = f"{metric} at the last, {named(last)}, is not compared with {where}: "
-        detail += "they have no sample in common"
+        detail = tr(
+            "{metric} at the last, {last}, is not compared with {peak}: they have no sample in "
+            "common",
+            **about,
+        )
         return PeakAndLast(metric, peak.name, last.name, None, "cannot tell", detail)
     seen = sensitivity(metric, fall, last, peak)
     if fell == "yes":
         overfitting, reason = _overfitting(peak, last)
-        detail = f"{metric} {worsened(fall)} from {where}, to the last, {named(last)}"
+        detail = tr(
+            "{metric} {worsened} from {peak}, to the last, {last}", worsened=worsened(fall), **about
+        )
         detail += f" ({evidence(fall, p)}){reason}"
         return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfitting, p)
-    if fall.p_value is None:
-        detail = (
-            f"{metric} at the last, {named(last)}, differs by {difference(fall)} from {where}: "
-        )
-        detail += "not tested, no standard error"
-    elif fell == "no":
-        detail = f"{metric} has not worsened since {where}: "
-        detail += f"{difference(fall)} at the last, {named(last)}{seen}"
-    else:
-        detail = f"{metric} at the last, {named(last)}, is statistically tied with {where}: "
-        detail += f"{figures(fall, p)}{seen}"
+    detail = _no_fall(fall, fell, about, figures(fall, p)) + seen
     overfits: Answer = "no" if fell == "no" else "cannot tell"
     return PeakAndLast(metric, peak.name, last.name, fall, fell, detail, overfits, p)
+
+
+def _no_fall(fall: Comparison, fell: Answer, about: Mapping[str, str], shown: str) -> str:
+    """A fall that was not found: untested, excluded, or neither."""
+    if fall.p_value is None:
+        return tr(
+            "{metric} at the last, {last}, differs by {difference} from {peak}: not tested, no "
+            "standard error",
+            difference=difference(fall),
+            **about,
+        )
+    if fell == "no":
+        return tr(
+            "{metric} has not worsened since {peak}: {difference} at the last, {last}",
+            difference=difference(fall),
+            **about,
+        )
+    return tr("{metric} at the last, {last}, is statistically tied with {peak}: ", **about) + shown
 
 
 def _training_loss(measurement: Measurement) -> float | None:
@@ -195,10 +226,12 @@ def _overfitting(peak: Measurement, last: Measurement) -> tuple[Answer, str]:
     then, now = _training_loss(peak), _training_loss(last)
     if then is None or now is None:
         return "cannot tell", ""
-    route = f"{then:.4g} to {now:.4g}"
+    route = {"then": f"{then:.4g}", "now": f"{now:.4g}"}
     if now < then * (1 - _FALL):
-        return "yes", f"; overfitting: the training loss kept falling, {route}"
-    return "no", f"; not overfitting: the training loss did not keep falling, {route}"
+        return "yes", tr("; overfitting: the training loss kept falling, {then} to {now}", **route)
+    return "no", tr(
+        "; not overfitting: the training loss did not keep falling, {then} to {now}", **route
+    )
 
 
 def stopping(
@@ -219,36 +252,75 @@ def stopping(
         checkpoints: as in `peak_and_last`, whose result is `peak`.
     """
     best = best_by(metric, checkpoints)
-    so_far = f"recommended so far: {named(best)}, {superlative(metric, checkpoints)} {metric}"
+    so_far = _so_far(metric, best, checkpoints)
     if peak.fell == "yes":
-        return Stopping(metric, "yes", best.name, f"stop and keep {named(best)}: {peak.detail}")
+        return Stopping(metric, "yes", best.name, _stop(best, peak.detail))
     if len(checkpoints) <= PATIENCE:
-        detail = f"{so_far}; whether to stop is open: {len(checkpoints)} checkpoints are too few "
-        detail += f"to see {PATIENCE} without a gain"
+        detail = _open(so_far, _too_few(len(checkpoints)))
         return Stopping(metric, "cannot tell", best.name, detail)
     before = best_by(metric, checkpoints[:-PATIENCE])
     recent = best_by(metric, checkpoints[-PATIENCE:])
     # The earlier minus the recent, so that the one-sided p asks whether it gained.
     found = compare(metric, before, recent, settings, choices=PATIENCE, sides=1)
-    span = f"the last {PATIENCE} checkpoints"
+    span = tr("the last {n} checkpoints", n=PATIENCE)
     if found is None or found.p_worse is None:
-        detail = f"{so_far}; whether to stop is open: a gain of {span} cannot be tested"
-        return Stopping(metric, "cannot tell", best.name, detail)
+        untested = tr("a gain of {span} cannot be tested", span=span)
+        return Stopping(metric, "cannot tell", best.name, _open(so_far, untested))
     p = min(1.0, found.p_worse * PATIENCE)
-    against = f"the best before them, {named(before)} ({probability(p)} corrected)"
+    against = _before(before, probability(p))
     if p <= settings.alpha:
         by = size(found.difference, found.unit)
-        detail = f"continue training: {metric} improved by {by} in {span} over {against}; {so_far}"
+        detail = tr(
+            "continue training: {metric} improved by {by} in {span} over {against}; ",
+            metric=metric,
+            by=by,
+            span=span,
+            against=against,
+        )
+        detail += so_far
         return Stopping(metric, "no", best.name, detail)
     change = points(-found.difference, found.unit)
-    facts = f"{span} change {metric} by {change} against {against}"
+    facts = tr(
+        "{span} change {metric} by {change} against {against}",
+        span=span,
+        metric=metric,
+        change=change,
+        against=against,
+    )
     facts += sensitivity(metric, found, before, recent)
     tolerance = settings.tolerance_of(metric, found.unit, found.baseline)
     if could_find(found, settings) and -found.improvement <= tolerance:
-        detail = f"stop and keep {named(best)}: {facts}"
-        return Stopping(metric, "yes", best.name, detail)
-    detail = f"{so_far}; whether to stop is open: {facts}"
-    return Stopping(metric, "cannot tell", best.name, detail)
+        return Stopping(metric, "yes", best.name, _stop(best, facts))
+    return Stopping(metric, "cannot tell", best.name, _open(so_far, facts))
+
+
+def _so_far(metric: str, best: Measurement, checkpoints: Sequence[Measurement]) -> str:
+    return tr(
+        "recommended so far: {checkpoint}, {best} {metric}",
+        checkpoint=named(best),
+        best=superlative(metric, checkpoints),
+        metric=metric,
+    )
+
+
+def _too_few(checkpoints: int) -> str:
+    return tr(
+        "{n} checkpoints are too few to see {patience} without a gain",
+        n=checkpoints,
+        patience=PATIENCE,
+    )
+
+
+def _before(best: Measurement, p: str) -> str:
+    return tr("the best before them, {checkpoint} ({p} corrected)", checkpoint=named(best), p=p)
+
+
+def _stop(best: Measurement, why: str) -> str:
+    return tr("stop and keep {checkpoint}: {why}", checkpoint=named(best), why=why)
+
+
+def _open(so_far: str, why: str) -> str:
+    return tr("{so_far}; whether to stop is open: {why}", so_far=so_far, why=why)
 
 
 def step_noise_of(metric: str, checkpoints: Sequence[Measurement]) -> StepNoise:

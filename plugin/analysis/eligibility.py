@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from .._util.language import tr
 from .._util.names import natural_key
 from ..gate.measurement import Measurement
 from ..scores.composite import METRIC
@@ -104,5 +105,5 @@ def training_position(measurement: Measurement) -> str:
     """`epoch 3`, else `step 400`; empty where neither is known."""
     epoch = epoch_key(measurement)
     if epoch is not None:
-        return f"epoch {epoch:g}"
-    return "" if measurement.step is None else f"step {measurement.step}"
+        return tr("epoch {n}", n=f"{epoch:g}")
+    return "" if measurement.step is None else tr("step {n}", n=measurement.step)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from .._util.language import stored, tr
 from ..gate.measurement import Measurement
 from ..gate.units import size
 from ..gate.verdict import Comparison, holm
@@ -129,24 +130,34 @@ def _decided(
     settings: Settings,
 ) -> RunsCompared:
     metric, left, right = pair.metric, pair.left, pair.right
-    which = f"{named(ours)} against {named(theirs)}"
-    where = f"{metric}, {at}, {which}"
+    which = tr("{left} against {right}", left=named(ours), right=named(theirs))
+    where = f"{metric}, {stored(at)}, {which}"
+    both = {"left": left, "right": right}
     differ: Answer = "cannot tell"
     if comparison is None:
         protocols = clash(metric, ours, theirs, settings.weights)
-        why = "they have no sample in common"
+        why = tr("they have no sample in common")
         if protocols:
-            why = f"{protocols[0]} and {protocols[1]} are two different measurements"
-        detail = f"{left} and {right} are not compared in {metric}, {which}: {why}"
+            why = tr(
+                "{first} and {second} are two different measurements",
+                first=protocols[0],
+                second=protocols[1],
+            )
+        detail = tr("{left} and {right} are not compared in ", **both)
+        detail += f"{metric}, {which}: {why}"
     elif (differ := answer(comparison, p, settings)) == "yes":
         first, second = (left, right) if comparison.improvement > 0 else (right, left)
         by = size(comparison.difference, comparison.unit)
-        detail = f"{first} beats {second} by {by} in {where} ({evidence(comparison, p)})"
+        detail = tr("{first} beats {second} by {by} in ", first=first, second=second, by=by)
+        detail += f"{where} ({evidence(comparison, p)})"
     else:
-        verb = "hardly differ" if differ == "no" else "are statistically tied"
-        verb = verb if comparison.p_value is not None else "are not tested"
+        detail = tr("{left} and {right} are statistically tied in ", **both)
+        if comparison.p_value is None:
+            detail = tr("{left} and {right} are not tested in ", **both)
+        elif differ == "no":
+            detail = tr("{left} and {right} hardly differ in ", **both)
         shown = figures(comparison, p) + sensitivity(metric, comparison, ours, theirs)
-        detail = f"{left} and {right} {verb} in {where}: {shown}"
+        detail += f"{where}: {shown}"
     names = left, right, at, ours.name, theirs.name
     return RunsCompared(metric, *names, comparison, differ, detail, p)
 

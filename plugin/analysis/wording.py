@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .._util.text import count, counted, formula, listed, p_value, probability
+from .._util.language import counted, listed, tr
+from .._util.text import count, formula, p_value, probability
 from ..gate.measurement import Measurement
 from ..gate.units import points, points_interval, size
 from ..gate.verdict import Comparison
@@ -69,19 +70,28 @@ def _run_pairs(runs: Sequence[RunConclusions], compared: Sequence[RunsCompared])
         if only_pair or row.differ == "yes" or family[row.left] == family[row.right]:
             yield row.detail
         else:
-            silent.setdefault(row.metric, []).append(f"{row.left} and {row.right}")
+            silent.setdefault(row.metric, []).append(
+                tr("{left} and {right}", left=row.left, right=row.right)
+            )
     for metric, names in silent.items():
         yield (
-            f"{counted(len(names), 'other pair')} of runs statistically tied in {metric}, each "
-            f"one's best: {listed(names)}"
+            tr(
+                "{pairs} of runs statistically tied in {metric}, each one's best: ",
+                pairs=counted(len(names), "other pair"),
+                metric=metric,
+            )
+            + listed(names)
         )
 
 
 def _composites(wrong: Sequence[CompositeMismatch], reported: int) -> Iterator[str]:
     if wrong:
-        yield (
-            f"{count(len(wrong))} of {count(reported)} reported composites differ from the "
-            f"weighted mean of their parts by more than rounding ({ROUNDING:g})"
+        yield tr(
+            "{n} of {of} reported composites differ from the weighted mean of their parts by more "
+            "than rounding ({rounding})",
+            n=count(len(wrong)),
+            of=count(reported),
+            rounding=f"{ROUNDING:g}",
         )
 
 
@@ -107,13 +117,15 @@ def named(measurement: Measurement) -> str:
 
 def superlative(metric: str, checkpoints: Sequence[Measurement]) -> str:
     """What the best value of a metric is: `highest` or `lowest`."""
-    return "lowest" if direction(metric, checkpoints) < 0 else "highest"
+    return tr("lowest") if direction(metric, checkpoints) < 0 else tr("highest")
 
 
 def worsened(comparison: Comparison) -> str:
     """`fell by 1.37 pp`; `got worse by 0.02 bits/byte` where less is better."""
-    verb = "fell" if comparison.higher_is_better else "got worse"
-    return f"{verb} by {size(comparison.difference, comparison.unit)}"
+    by = size(comparison.difference, comparison.unit)
+    return (
+        tr("fell by {by}", by=by) if comparison.higher_is_better else tr("got worse by {by}", by=by)
+    )
 
 
 def difference(comparison: Comparison) -> str:
@@ -125,17 +137,17 @@ def evidence(comparison: Comparison, p_corrected: float | None) -> str:
     """`[-4.05, +1.31], p = 0.3160, 1.0000 corrected`; why nothing was tested otherwise."""
     interval = _interval(comparison).strip()
     if comparison.p_value is None:
-        return ", ".join(filter(None, [interval, "not tested: no standard error"]))
+        return ", ".join(filter(None, [interval, tr("not tested: no standard error")]))
     parts = [interval, probability(comparison.p_value)]
     if p_corrected is not None and p_corrected != comparison.p_value:
-        parts.append(f"{p_value(p_corrected)} corrected")
+        parts.append(tr("{p} corrected", p=p_value(p_corrected)))
     return ", ".join(filter(None, parts))
 
 
 def figures(comparison: Comparison | None, p_corrected: float | None) -> str:
     """`-1.37 pp [-4.05, +1.31], p = 0.3160, 1.0000 corrected`."""
     if comparison is None:
-        return "nothing to compare"
+        return tr("nothing to compare")
     gap = " " if comparison.interval is not None else ", "
     shown = points(comparison.difference, comparison.unit)
     return f"{shown}{gap}{evidence(comparison, p_corrected)}"
@@ -148,8 +160,8 @@ def samples(metric: str, comparison: Comparison | None, *sides: Measurement) -> 
         known = [comparison.n]
     if not known:
         return ""
-    shown = f"n = {' and '.join(map(count, dict.fromkeys(known)))}"
-    return f"{shown} over all its parts" if metric in (METRIC, AVERAGE) else shown
+    shown = f"n = {tr(' and ').join(map(count, dict.fromkeys(known)))}"
+    return tr("{n} over all its parts", n=shown) if metric in (METRIC, AVERAGE) else shown
 
 
 def sensitivity(metric: str, comparison: Comparison | None, *sides: Measurement) -> str:
@@ -157,9 +169,10 @@ def sensitivity(metric: str, comparison: Comparison | None, *sides: Measurement)
     if comparison is None or comparison.p_value is None:
         return ""
     n = samples(metric, comparison, *sides)
-    known = comparison.mde is not None
-    mde = f" {size(comparison.mde, comparison.unit)}" if known else ": no change would be found"
-    return f"; MDE{mde}" + (f" at {n}" if n else "")
+    mde = tr("; MDE: no change would be found")
+    if comparison.mde is not None:
+        mde = f"; MDE {size(comparison.mde, comparison.unit)}"
+    return mde + (tr(" at {n}", n=n) if n else "")
 
 
 def _interval(comparison: Comparison) -> str:

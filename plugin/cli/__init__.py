@@ -9,8 +9,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from .._util import language
 from .._util.errors import CkptbenchError
 from .._util.version import __version__
+from ..reports.languages import catalogue
 from . import (
     baseline_import,
     build,
@@ -69,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     folded = run.fold_pytest_arguments(watch.fold_pytest_arguments(given))
     arguments = parser.parse_args(folded)
     try:
-        status: int = arguments.run(arguments)
+        with language.spoken(catalogue(getattr(arguments, "lang", "en"))):
+            status: int = arguments.run(arguments)
     except CkptbenchError as error:
         print(f"ckptbench: error: {error}", file=sys.stderr)
         return 2

@@ -38,6 +38,7 @@ def register(commands: Commands) -> None:
         "-o", "--output", type=Path, required=True, metavar="OUT", help="folder to create"
     )
     add_option(merge, "baseline")
+    add_option(merge, "lang")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ def register(commands: Commands) -> None:
     report.add_argument(
         "-v", "--verbose", action="store_true", help="show every metric and all conclusions"
     )
-    add_options(report, "tolerance", "alpha")
+    add_options(report, "tolerance", "alpha", "lang")
     report.add_argument(
         "--weights",
         type=_weights,

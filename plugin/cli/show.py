@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .._util import text as words
 from .._util.errors import CkptbenchError, nearest
-from .arguments import Commands, add_command
+from .arguments import Commands, add_command, add_options
 from .runs import folders_of_runs
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def register(commands: Commands) -> None:
         help="where runs are looked for by name (default: results)",
     )
     command.add_argument("-v", "--verbose", action="store_true", help="all metrics and protocols")
+    add_options(command, "lang")
 
 
 def run(arguments: argparse.Namespace) -> int:

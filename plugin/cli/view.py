@@ -55,7 +55,7 @@ def register(commands: Commands) -> None:
         "--port", type=whole_number, default=0, metavar="N", help="port (default: a free one)"
     )
     command.add_argument("--open", action="store_true", help="open the page in a browser")
-    add_options(command, "tolerance", "alpha")
+    add_options(command, "tolerance", "alpha", "lang")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -80,7 +80,7 @@ def register(commands: Commands) -> None:
         metavar="SECONDS",
         help="a checkpoint is complete once its files have not changed for this long (default 10)",
     )
-    add_options(watch, "results-dir")
+    add_options(watch, "results-dir", "lang")
     add_option(watch, "mlflow", help="send the run to this MLflow server as well")
     add_options(watch, "tolerance", "alpha")
     watch.add_argument(PYTEST_ARGUMENT, action="append", default=[], help=argparse.SUPPRESS)

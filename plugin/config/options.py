@@ -278,6 +278,9 @@ class Options:
     junit: str = option(parse.one_of(*parse.JUNIT), "metrics", "|".join(parse.JUNIT),
         help="test cases of --junitxml: the metrics, failed where they fail the gate, or every "
         "sample, failed where it was missed")
+    lang: str = option(parse.one_of("en", "ko"), "", "en|ko",
+        help="language of the summary, the page and the other reports for people (default: ko "
+        "where LC_ALL, LC_MESSAGES or LANG says so, else en); files for programs stay English")
     results_dir: Path = option(Path, Path("results"), "DIR",
         help="folder that holds the runs' folders")
     dry_run: bool = switch(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .._util.text import probability
 from ..scores.metric import default_tolerance
 from .units import size
 
@@ -142,14 +141,6 @@ class Verdict:
     comparison: Comparison | None = None
     remark: str = ""
     gated: bool = True
-
-
-def verdict_p(verdict: Verdict | None) -> str:
-    """The p that a verdict used, by its name: `p worse, Holm = 0.0312`; empty without one."""
-    if verdict is None or verdict.p_adjusted is None:
-        return ""
-    direction = "better" if verdict.word == "improved" else "worse"
-    return probability(verdict.p_adjusted).replace("p", f"p {direction}, Holm", 1)
 
 
 DEFAULT_TOLERANCE = default_tolerance("share")

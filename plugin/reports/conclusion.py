@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from .._util import text as words
+from .._util.language import counted, listed, stored, tr
 from ..gate import units
-from ..gate.verdict import DOUBTFUL, WORDS, Gate, Verdict, Word, fails, verdict_p
+from ..gate.verdict import DOUBTFUL, WORDS, Gate, Verdict, Word, fails
 from ..readers.result import Result
 from ..results.summary import CheckpointResult, Summary
+from .verdict_text import verdict_p
 
 Level = Literal["good", "warning", "bad", "plain"]
 
-_EXITS = {
+EXITS = {
     2: "interrupted",
     129: "SIGHUP",
     130: "interrupted twice",
@@ -96,9 +98,9 @@ def _clause(summary: Summary, word: Word) -> str:
     if word in ("incomparable", "missing"):
         # Several metrics for one reason share a sentence.
         details = (v.detail for _, v in gated_verdicts(summary) if v.word == word and v.detail)
-        return f"{word}: {words.listed(dict.fromkeys(details))}"
+        return f"{tr(word)}: {listed(dict.fromkeys(map(stored, details)))}"
     describe = _inconclusive if word == "inconclusive" else _change
-    return f"{word}: " + _described(summary, word, describe)
+    return f"{tr(word)}: " + _described(summary, word, describe)
 
 
 def _how_many(summary: Summary) -> Iterator[str]:
@@ -106,42 +108,55 @@ def _how_many(summary: Summary) -> Iterator[str]:
     found = {(c.compared, c.in_baseline) for c in summary.checkpoints if c.in_baseline}
     for compared, total in sorted(found):
         if compared < total:
-            yield f"{compared:,} of {total:,} metrics of the baseline compared"
+            yield tr(
+                "{n} of {of} metrics of the baseline compared",
+                n=words.count(compared),
+                of=words.count(total),
+            )
 
 
 def _incomplete(summary: Summary) -> str:
     coverages = [r.coverage for c in summary.checkpoints for r in c.benchmarks]
     errors, not_run = sum(c.errors for c in coverages), sum(c.not_run for c in coverages)
-    parts = [words.counted(errors, "error")] if errors else []
-    parts += [f"{words.count(not_run)} not run"] if not_run else []
+    parts = [counted(errors, "error")] if errors else []
+    parts += [tr("{n} not run", n=words.count(not_run))] if not_run else []
     if not coverages:
-        parts = ["nothing was scored"]
+        parts = [tr("nothing was scored")]
     elif not parts:
         details = [v.detail for _, v in gated_verdicts(summary) if v.word == "incomplete"]
-        parts = [details[0] if details and details[0] else "samples are missing"]
-    return "incomplete: " + ", ".join(parts)
+        detail = details[0] if details else ""
+        parts = [stored(detail) if detail else tr("samples are missing")]
+    return f"{tr('incomplete')}: " + ", ".join(parts)
 
 
 def _calm(summary: Summary, found: Collection[str]) -> str:
     baselines = dict.fromkeys(c.baseline for c in summary.checkpoints if c.baseline)
     if not found and not baselines:
         if summary.baseline_written:
-            return "no baseline to compare with yet"
-        return "no baseline: give --baseline=FILE to compare, --update-baseline to write one"
-    against = words.listed(baselines) or "the baseline"
+            return tr("no baseline to compare with yet")
+        return tr("no baseline: give --baseline=FILE to compare, --update-baseline to write one")
+    against = listed(baselines) or tr("the baseline")
     if not found:
-        return f"nothing was compared: no score of this run is in {against}"
-    count = words.counted(sum(1 for _ in gated_verdicts(summary)), "metric")
+        return tr("nothing was compared: no score of this run is in {baseline}", baseline=against)
+    count = counted(sum(1 for _ in gated_verdicts(summary)), "metric")
     if "improved" in found:
-        return f"improved: {_described(summary, 'improved', _change)}"
+        return f"{tr('improved')}: {_described(summary, 'improved', _change)}"
     if found == {"identical"}:
-        return f"identical: {count} compared with {against}, every outcome is the same"
-    return f"unchanged: {count} compared with {against}, none worse by more than its tolerance"
+        return tr(
+            "identical: {metrics} compared with {baseline}, every outcome is the same",
+            metrics=count,
+            baseline=against,
+        )
+    return tr(
+        "unchanged: {metrics} compared with {baseline}, none worse by more than its tolerance",
+        metrics=count,
+        baseline=against,
+    )
 
 
 def _described(summary: Summary, word: str, describe: Callable[[Verdict], str]) -> str:
     several = len(summary.checkpoints) > 1
-    return words.listed(
+    return listed(
         (f"{checkpoint.name} " if several else "") + describe(verdict)
         for checkpoint, verdict in gated_verdicts(summary)
         if verdict.word == word
@@ -152,11 +167,12 @@ def _change(verdict: Verdict) -> str:
     figures = verdict.comparison
     if figures is None:
         return verdict.metric
-    moved = "fell" if figures.difference < 0 else "rose"
-    p = verdict_p(verdict) or "not tested"
-    remark = f", {verdict.remark}" if verdict.remark else ""
+    p = verdict_p(verdict) or tr("not tested")
+    remark = f", {stored(verdict.remark)}" if verdict.remark else ""
     by = units.size(figures.difference, figures.unit)
-    what = f"{moved} by {by}" if figures.difference else "is the same"
+    what = tr("is the same")
+    if figures.difference:
+        what = tr("fell by {by}", by=by) if figures.difference < 0 else tr("rose by {by}", by=by)
     return f"{verdict.metric} {what} ({p}){remark}"
 
 
@@ -165,8 +181,8 @@ def _inconclusive(verdict: Verdict) -> str:
     if figures is None or figures.p_worse is None:
         return _change(verdict)
     if figures.mde is None:
-        return f"{_change(verdict)}, and no drop would be found here"
-    return f"{_change(verdict)}, MDE {units.size(figures.mde, figures.unit)}"
+        return tr("{change}, and no drop would be found here", change=_change(verdict))
+    return f"{_change(verdict)}, {tr('MDE {size}', size=units.size(figures.mde, figures.unit))}"
 
 
 def _gate_failed(summary: Summary) -> bool:
@@ -178,33 +194,35 @@ def _gate_failed(summary: Summary) -> bool:
 
 def _exit(summary: Summary, levels: Collection[str], failed: bool) -> str:
     status = summary.exit_status
-    if status in _EXITS:
-        return f": exit {status} ({_EXITS[status]})"
+    if status in EXITS:
+        return tr(": exit {status}", status=status) + f" ({tr(EXITS[status])})"
     if status == 1 and not failed:
         report = any(each.startswith("the report") for each in summary.unwritten)
-        lacking = "the report was not written" if report else "files were not written"
-        why = lacking if summary.unwritten else "other tests failed"
-        return f": exit 1, because {why}"
+        lacking = tr("the report was not written") if report else tr("files were not written")
+        why = lacking if summary.unwritten else tr("other tests failed")
+        return tr(": exit 1, because {why}", why=why)
     if status == 0 and summary.gate == "off" and {"bad", "warning"} & {*levels}:
-        return ": exit 0 (--gate=off)"
+        return tr(": exit {status}", status=status) + " (--gate=off)"
     if failed and summary.complete and "bad" not in levels and not nothing_compared(summary):
-        return ": exit 1 (--gate=strict)"
-    return f": exit {status}"
+        return tr(": exit {status}", status=status) + " (--gate=strict)"
+    return tr(": exit {status}", status=status)
 
 
 def _next(summary: Summary, found: Collection[Word]) -> str:
     """What to do next, where the sentence does not say so yet."""
     if summary.baseline_written:
-        return f"; {summary.baseline_written} becomes the new baseline"
+        return tr("; {file} becomes the new baseline", file=summary.baseline_written)
     if not summary.complete and summary.checkpoints:
-        return f"; the same command with --run-id={summary.run_id} runs only what is missing"
+        return tr(
+            "; the same command with --run-id={run} runs only what is missing", run=summary.run_id
+        )
     if any(WORDS[word].level == "bad" for word in found):
         return ""
     if "inconclusive" in found:
         doubtful = [v.comparison for _, v in gated_verdicts(summary) if v.word == "inconclusive"]
         if all(figures is not None and figures.p_value is None for figures in doubtful):
-            return "; a baseline with samples allows a test"
-        return "; more samples make the MDE smaller"
+            return tr("; a baseline with samples allows a test")
+        return tr("; more samples make the MDE smaller")
     if "improved" in found:
-        return "; --update-baseline makes this the baseline"
+        return tr("; --update-baseline makes this the baseline")
     return ""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from .._util.language import stored, tr
 from .._util.names import name_list
 from ..gate.verdict import DOUBTFUL, SEVERITY
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
@@ -47,12 +48,18 @@ def essential_rows(checkpoint: CheckpointResult) -> tuple[MetricRow, ...]:
 
 def verdict_phrase(checkpoint: CheckpointResult) -> str:
     """The most severe of a checkpoint's verdicts, and how many: `regressed (2 of 3)`."""
+    return worst_verdict(checkpoint)[1]
+
+
+def worst_verdict(checkpoint: CheckpointResult) -> tuple[str, str]:
+    """`(word, phrase)` of the most severe verdict; both empty without one."""
     found = Counter(row.word for row in essential_rows(checkpoint) if row.word and row.gated)
     for word in SEVERITY:
         if found[word]:
-            all_ = found[word] == found.total()
-            return word if all_ else f"{word} ({found[word]:,} of {found.total():,})"
-    return ""
+            n, of = f"{found[word]:,}", f"{found.total():,}"
+            phrase = tr(word) if n == of else tr("{word} ({n} of {of})", word=tr(word), n=n, of=of)
+            return word, phrase
+    return "", ""
 
 
 def caveats(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -68,10 +75,14 @@ def caveats(summary: Summary) -> Iterator[tuple[str, str]]:
         for each in _of_checkpoint(checkpoint, alone=of == 1):
             found.setdefault(each, []).append(checkpoint.name)
     for (kind, sentence), names in found.items():
-        yield kind, f"{name_list(names, of)}: {sentence}" if of > 1 else sentence
+        yield kind, f"{stored(name_list(names, of))}: {sentence}" if of > 1 else sentence
     if of > 1:
         yield from (("noise", sentence) for sentence in phrases.noise_floors_together(summary))
-    yield from (("note", f"note: {n}") for n in summary.notes if not _CHANGES_NOTHING.search(n))
+    yield from (
+        ("note", tr("note: {note}", note=stored(note)))
+        for note in summary.notes
+        if not _CHANGES_NOTHING.search(note)
+    )
     yield from (("error", sentence) for sentence in summary.unwritten)
 
 
@@ -95,7 +106,7 @@ def _of_benchmark(result: BenchmarkResult) -> Iterator[tuple[str, str]]:
     for line in result.errors:
         first_of_a_kind.setdefault(line.partition("]: ")[2], line.partition("\n")[0])
     for line in list(first_of_a_kind.values())[:ERRORS_SHOWN]:
-        yield "error", f"error: {line}"
+        yield "error", tr("error: {line}", line=line)
     if result.primary:
         yield from (("note", note) for note in phrases.comparison_notes(result))
         rows = benchmark_rows(result)

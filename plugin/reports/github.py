@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .._util import text as words
 from .._util.errors import CkptbenchError
+from .._util.language import stored, tr
 from .._util.markdown import first_line, inline, markdown_table
 from ..gate.verdict import DOUBTFUL, WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
@@ -28,7 +29,9 @@ from .rows import (
     composite_row,
     doubts,
     missing_rows,
+    titles,
 )
+from .verdict_text import detail_of
 
 FLIPS_SHOWN = 10
 COMMANDS_SHOWN = 50  # a job summary may have 1 MiB; twenty checkpoints stay well below
@@ -75,10 +78,10 @@ def workflow_commands(summary: Summary) -> list[str]:
     found = [each for each in gated_verdicts(summary) if each[1].word in DOUBTFUL]
     for checkpoint, verdict in found:
         severity = "error" if WORDS[verdict.word].level == "bad" else "warning"
-        title = f"{checkpoint.name}: {verdict.metric} {verdict.word}"
-        commands.append(_command(severity, title, verdict.detail or conclude(summary).text))
+        title = f"{checkpoint.name}: {verdict.metric} {tr(verdict.word)}"
+        commands.append(_command(severity, title, detail_of(verdict) or conclude(summary).text))
     if not summary.complete and all(verdict.word != "incomplete" for _, verdict in found):
-        commands.append(_command("warning", "run incomplete", conclude(summary).text))
+        commands.append(_command("warning", tr("run incomplete"), conclude(summary).text))
     return commands
 
 
@@ -100,28 +103,29 @@ def _markdown(summary: Summary, folder: str, lost: Sequence[LostSample]) -> Iter
         yield from (*(f"- {sentence}" for sentence in sentences), "")
     yield from _lost_table(summary, lost)
     yield f"**{first_line(conclude(summary).text)}**"
-    yield from ("", f"results: {first_line(folder)}") if folder else ()
-    yield from ("", "<details><summary>details</summary>")
+    yield from ("", tr("results: {folder}", folder=first_line(folder))) if folder else ()
+    yield from ("", f"<details><summary>{tr('details')}</summary>")
     for checkpoint in summary.checkpoints:
         yield from _checkpoint(summary, checkpoint)
     if summary.notes:
         yield ""
-        yield from (f"- {first_line(note)}" for note in summary.notes)
+        yield from (f"- {first_line(stored(note))}" for note in summary.notes)
     yield from ("", "</details>", "")
 
 
 def _essential_table(summary: Summary) -> Iterator[str]:
     found = [(c.name, row) for c in summary.checkpoints for row in essential_rows(c)]
     compared = any(row.word for _, row in found)
-    titles = [*SCORE, *CHANGE, *VERDICT] if compared else [*SCORE]
+    header = titles(SCORE, CHANGE, VERDICT) if compared else titles(SCORE)
     rows = [_cells(name, row, CHANGE if compared else None) for name, row in found]
-    yield from markdown_table([["checkpoint", *titles], *rows], left=2, words_last=compared)
+    yield from markdown_table([[tr("checkpoint"), *header], *rows], left=2, words_last=compared)
 
 
 def _lost_table(summary: Summary, lost: Sequence[LostSample]) -> Iterator[str]:
     if not lost:
         return
-    rows = [["checkpoint", "sample", "question", "expected", "said", "baseline said"]]
+    header = [tr("checkpoint"), tr("sample"), tr("question"), tr("expected"), tr("said")]
+    rows = [[*header, tr("baseline said")]]
     for each in lost:
         texts = (each.checkpoint, each.id, each.question, each.expected, each.said, each.before)
         rows.append([inline(text) for text in texts])
@@ -134,7 +138,7 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
     yield from ("", f"### {first_line(checkpoint.name)}", "")
     about = [checkpoint.spec, phrases.settings(checkpoint.settings), phrases.answering(checkpoint)]
     if checkpoint.baseline:
-        about.append(f"baseline {checkpoint.baseline}")
+        about.append(tr("baseline {name}", name=checkpoint.baseline))
     yield first_line("; ".join(filter(None, about)))
     yield ""
     yield from _table(checkpoint)
@@ -153,9 +157,9 @@ def _checkpoint(summary: Summary, checkpoint: CheckpointResult) -> Iterator[str]
 def _table(checkpoint: CheckpointResult) -> Iterator[str]:
     labelled = list(checkpoint_rows(checkpoint))
     compared = any(row.word for _, row in labelled)
-    titles = [*SCORE, *COMPARISON, *VERDICT] if compared else [*SCORE]
+    header = titles(SCORE, COMPARISON, VERDICT) if compared else titles(SCORE)
     change = COMPARISON if compared else None
-    rows = [["protocol", *titles], *(_cells(label, row, change) for label, row in labelled)]
+    rows = [[tr("protocol"), *header], *(_cells(label, row, change) for label, row in labelled)]
     yield from markdown_table(rows, left=2, words_last=compared)
 
 
@@ -164,7 +168,7 @@ def _cells(label: str, row: MetricRow, change: Columns | None) -> list[str]:
     if change is None:
         return cells
     marked = row.gated and row.word in DOUBTFUL
-    return [*cells, *row.cells(change), f"**{row.word}**" if marked else row.verdict_label]
+    return [*cells, *row.cells(change), f"**{tr(row.word)}**" if marked else row.verdict_label]
 
 
 def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
@@ -173,9 +177,11 @@ def _folded_flips(summary: Summary, result: BenchmarkResult) -> Iterator[str]:
     heading = first_line(f"{result.protocol}: {phrases.flips_heading(result)}")
     yield from ("", f"<details><summary>{heading}</summary>", "", "```shell")
     for flip in result.flips[:COMMANDS_SHOWN]:
-        yield f"{phrases.rerun_command(summary, flip.nodeid)}  # {flip.change}"
+        yield f"{phrases.rerun_command(summary, flip.nodeid)}  # {tr(flip.change)}"
     if len(result.flips) > COMMANDS_SHOWN:
-        yield f"# {words.count(len(result.flips) - COMMANDS_SHOWN)} more in summary.json"
+        yield "# " + tr(
+            "{n} more in summary.json", n=words.count(len(result.flips) - COMMANDS_SHOWN)
+        )
     yield from ("```", "", "</details>")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .._util.language import stored, tr
 from ..results.summary import Summary
 
 
@@ -33,17 +34,23 @@ class LostSample:
     @property
     def answers(self) -> str:
         """`expected X; said Y; baseline said Z`."""
-        parts = {"expected": self.expected, "said": self.said, "baseline said": self.before}
-        return "; ".join(f"{label} {text}" for label, text in parts.items() if text)
+        parts = [
+            tr("expected {text}", text=self.expected) if self.expected else "",
+            tr("said {text}", text=self.said) if self.said else "",
+            tr("baseline said {text}", text=self.before) if self.before else "",
+        ]
+        return "; ".join(filter(None, parts))
 
 
 def lost_notes(shown: Sequence[LostSample]) -> list[str]:
     """The samples' notes, each once."""
-    return list(dict.fromkeys(sample.note for sample in shown if sample.note))
+    return list(dict.fromkeys(stored(sample.note) for sample in shown if sample.note))
 
 
 def lost_heading(summary: Summary, shown: Sequence[LostSample]) -> str:
     """`samples that the baseline got right, 3 of 66:`, over all gated protocols."""
     flips = (f for c in summary.checkpoints for b in c.benchmarks if b.primary for f in b.flips)
     total = sum(flip.change == "lost" for flip in flips)
-    return f"samples that the baseline got right, {len(shown):,} of {total:,}:"
+    return tr(
+        "samples that the baseline got right, {n} of {of}:", n=f"{len(shown):,}", of=f"{total:,}"
+    )

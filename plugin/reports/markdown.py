@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from .._util import text as words
+from .._util.language import counted, stored, tr
 from .._util.markdown import inline, markdown_table, shortened, table_line
 from ..analysis.conclusions import Conclusions
 from ..gate.verdict import DOUBTFUL
@@ -37,15 +38,19 @@ def markdown_report(results: Sequence[Result], conclusions: Conclusions) -> str:
         else:
             left_out += 1
     if left_out:
-        text += f"\n{words.counted(left_out, 'part')} of this report left out: a comment on "
-        text += f"GitHub has at most {words.count(LONGEST)} characters.\n"
+        sentence = tr(
+            "{parts} of this report left out: a comment on GitHub has at most {n} characters.",
+            parts=counted(left_out, "part"),
+            n=words.count(LONGEST),
+        )
+        text += f"\n{sentence}\n"
     return text
 
 
 def verdict_line(results: Sequence[Result], conclusions: Conclusions) -> str:
     """One line: the gate's sentences, or without a baseline the first conclusion."""
     sentences = [each.text for each, _ in gate_conclusions(results)] or conclusions.sentences[:1]
-    return shortened("; ".join(sentences) or "these results allow no conclusion", 2_000)
+    return shortened("; ".join(sentences) or tr("these results allow no conclusion"), 2_000)
 
 
 def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview) -> Iterator[str]:
@@ -56,17 +61,18 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
     if len(others) > SENTENCES_SHOWN:
         rest = "".join(others[SENTENCES_SHOWN:])
         count = len(others) - SENTENCES_SHOWN
-        yield f"\n<details><summary>{count} more</summary>\n\n{rest}\n</details>\n"
+        yield f"\n<details><summary>{tr('{n} more', n=count)}</summary>\n\n{rest}\n</details>\n"
     yield from _score_table(table)
     yield from _noise(conclusions)
     if rows := mismatch_rows(conclusions):
-        heading = (
-            words.counted(len(rows) - 1, "reported composite") + " that differ from their parts"
+        heading = tr(
+            "{composites} that differ from their parts",
+            composites=counted(len(rows) - 1, "reported composite"),
         )
         lines = markdown_table([(inline(name), *others) for name, *others in rows])
         yield _details(heading, lines, "\n</details>\n\n")
     noise = (note for each in summaries_of(results) for note in phrases.noise_notes(each))
-    yield from (f"- {inline(note)}\n" for note in (*conclusions.notes, *noise))
+    yield from (f"- {inline(stored(note))}\n" for note in (*conclusions.notes, *noise))
     for group in flip_groups(results, conclusions, 2 * FLIPS_SHOWN * max(1, len(table.rows))):
         if group.regressions or group.improvements:
             yield _folded(group)
@@ -74,20 +80,24 @@ def _parts(results: Sequence[Result], conclusions: Conclusions, table: Overview)
 
 def _score_table(table: Overview) -> Iterator[str]:
     epochs = any(row.measurement.epoch is not None for row in table.rows)
-    verdict = ["verdict"] if table.compared else []
-    numbers = [*(["epoch"] if epochs else []), *table.metrics]
+    verdict = [tr("verdict")] if table.compared else []
+    numbers = [*([tr("epoch")] if epochs else []), *table.metrics]
     alignment = ["---", *("--:" for _ in numbers), *("---" for _ in verdict)]
-    names = map(inline, ["checkpoint", *numbers, *verdict])
+    names = map(inline, [tr("checkpoint"), *numbers, *verdict])
     yield f"\n{table_line(names)}\n{table_line(alignment)}\n"
     for row in table.rows:
         yield table_line(_cells(row, epochs, table.compared)) + "\n"
-    end = "; below them the difference from the baseline." if table.compared else "."
-    yield f"\nScores with 95% intervals in per cent{end}\n"
+    legend = tr("Scores with 95% intervals in per cent.")
+    if table.compared:
+        legend = tr(
+            "Scores with 95% intervals in per cent; below them the difference from the baseline."
+        )
+    yield f"\n{legend}\n"
 
 
 def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
-    recommended = f"<br>recommended by {inline(row.recommended)}" if row.recommended else ""
-    yield inline(row.label) + recommended
+    by = tr("recommended by {metric}", metric=inline(row.recommended))
+    yield inline(row.label) + (f"<br>{by}" if row.recommended else "")
     if epochs:
         epoch = row.measurement.epoch
         yield words.MISSING if epoch is None else f"{epoch:g}"
@@ -98,7 +108,7 @@ def _cells(row: CheckpointRow, epochs: bool, compared: bool) -> Iterator[str]:
             if cell.word:
                 metrics.setdefault(cell.word, []).append(cell.metric)
         yield "<br>".join(
-            f"{f'**{word}**' if word in DOUBTFUL else word}: {inline(', '.join(names))}"
+            f"{f'**{tr(word)}**' if word in DOUBTFUL else tr(word)}: {inline(', '.join(names))}"
             for word, names in metrics.items()
         )
 
@@ -116,9 +126,11 @@ def _noise(conclusions: Conclusions) -> Iterator[str]:
     for run in conclusions.runs:
         known = [each for each in run.noise if each.step is not None]
         if known:
-            heading = "Step-to-step noise" + (f" of {run.run}" if run.run else "")
+            heading = tr("Step-to-step noise")
+            if run.run:
+                heading = tr("Step-to-step noise of {run}", run=run.run)
             rows = [list(map(inline, cells)) for cells in noise_rows(run, known)]
-            end = f"\n{NOISE_LEGEND}.\n\n</details>\n\n"
+            end = f"\n{tr(NOISE_LEGEND)}.\n\n</details>\n\n"
             yield _details(inline(heading), markdown_table(rows, left=2), end)
 
 
@@ -129,22 +141,31 @@ def _details(heading: str, lines: Iterable[str], end: str) -> str:
 
 def _folded(group: FlipGroup) -> str:
     """A group's flips behind a line that opens them, those of each change up to a number."""
-    heading = f"{group.checkpoint}, {group.protocol}: {words.count(group.regressions)} lost, "
-    heading += f"{words.count(group.improvements)} won at {group.metric} against {group.reference}"
+    heading = tr(
+        "{checkpoint}, {protocol}: {lost} lost, {won} won at {metric} against {reference}",
+        checkpoint=group.checkpoint,
+        protocol=group.protocol,
+        lost=words.count(group.regressions),
+        won=words.count(group.improvements),
+        metric=group.metric,
+        reference=group.reference,
+    )
     if group.missing:
-        missing = f"Without texts: {inline(group.missing)}"
+        missing = tr("Without texts: {reason}", reason=inline(group.missing))
         return _details(inline(heading), [missing], "\n</details>\n")
-    model = "the baseline" if group.model == BASELINE_MODEL else inline(group.model)
-    said = (f"{model} said", f"{inline(group.checkpoint)} says")
-    rows: list[Sequence[str]] = [("change", "sample", "question", "expected", *said)]
+    model = tr("the baseline") if group.model == BASELINE_MODEL else inline(group.model)
+    header = [tr("change"), tr("sample"), tr("question"), tr("expected")]
+    header.append(tr("{model} said", model=model))
+    rows: list[Sequence[str]] = [[*header, tr("{model} says", model=inline(group.checkpoint))]]
     for change in ("lost", "won"):
         flips = [flip for flip in group.samples if flip.change == change]
         rows += map(_flip_cells, flips[:FLIPS_SHOWN])
     lines = list(markdown_table(rows, left=len(rows[0])))
     if rest := group.regressions + group.improvements - len(rows) + 1:
-        lines.append(f"\n{words.count(rest)} more are in summary.json and the sample files.")
+        more = tr("{n} more are in summary.json and the sample files.", n=words.count(rest))
+        lines.append(f"\n{more}")
     if group.note:
-        lines.append(f"\n{inline(group.note)}")
+        lines.append(f"\n{inline(stored(group.note))}")
     return _details(inline(heading), lines, "\n</details>\n")
 
 
@@ -152,4 +173,4 @@ def _flip_cells(flip: FlippedSample) -> list[str]:
     fields, then = flip.row.fields, flip.reference
     texts = [flip.row.id, question_text(fields, FIELD_CHARS), expected_text(fields)]
     texts += [said_text(then) if then is not None else words.MISSING, said_text(flip.row)]
-    return [flip.change, *(inline(shortened(text, FIELD_CHARS)) for text in texts)]
+    return [tr(flip.change), *(inline(shortened(text, FIELD_CHARS)) for text in texts)]

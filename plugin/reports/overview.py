@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .._util import text as words
+from .._util.language import stored, tr
 from ..analysis.conclusions import Conclusions, RunConclusions, StepNoise
 from ..gate import units
 from ..gate.measurement import Measurement
@@ -41,7 +42,7 @@ class CheckpointRow:
     def incomplete(self) -> str:
         """Why its scores are not of every planned sample; empty when they are."""
         reasons = dict.fromkeys(b.incomplete for b in self.measurement.benchmarks if b.incomplete)
-        return "; ".join(reasons)
+        return "; ".join(map(stored, reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def metric_cells(
 
 def mismatch_rows(conclusions: Conclusions) -> list[tuple[str, ...]]:
     """Reported composites that differ from their parts, the header first; empty without any."""
-    rows: list[tuple[str, ...]] = [("checkpoint", "reported", "computed")]
+    rows: list[tuple[str, ...]] = [(tr("checkpoint"), tr("reported"), tr("computed"))]
     for wrong in conclusions.mismatches:
         name = f"{wrong.run}/{wrong.name}" if wrong.run else wrong.name
         rows.append((name, words.percent(wrong.printed), words.percent(wrong.computed)))
@@ -148,7 +149,8 @@ def noise_rows(run: RunConclusions, noise: Iterable[StepNoise]) -> list[tuple[st
     best = {each.metric: each.best for each in run.best}
     known = {each.metric: each for each in noise}
     rows: list[tuple[str, ...]] = []
-    rows.append(("metric", "best", "range", "step noise", "sampling error", "SNR"))
+    header = (tr("metric"), tr("best"), tr("range"), tr("step noise"), tr("sampling error"))
+    rows.append((*header, tr("SNR")))
     for each in map(known.__getitem__, by_signal(run, list(known))):
         sizes = (units.size(value, each.unit) for value in (each.span, each.step, each.sampling))
         ratio = each.signal_to_noise

@@ -7,8 +7,10 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from .._util import text
 from .._util.jsonio import Scalar
-from .._util.text import count, counted, listed, number, percent
+from .._util.language import counted, tr
+from .._util.text import count, number, percent
 from ..gate import units
 from ..results.summary import BenchmarkResult, CheckpointResult, Coverage, Summary
 
@@ -18,30 +20,30 @@ _PACKAGES_NAMED = 5
 
 def coverage(facts: Coverage) -> str:
     """`2,380 of 2,400 scored, 20 skipped (20 first_mention_out_of_window), 3 errors`."""
-    parts = [f"{count(facts.scored)} of {count(facts.planned)} scored"]
+    parts = [tr("{n} of {of} scored", n=count(facts.scored), of=count(facts.planned))]
     if skipped := sum(facts.skipped.values()):
         reasons = ", ".join(f"{count(n)} {why}" for why, n in sorted(facts.skipped.items()) if n)
-        parts.append(f"{count(skipped)} skipped ({reasons})")
+        parts.append(tr("{n} skipped ({reasons})", n=count(skipped), reasons=reasons))
     counts = facts.scored + sum(facts.skipped.values()) + facts.errors + facts.not_run
     if facts.errors and counts > facts.planned:
         # A sample of several trials can be scored by those that were answered.
-        parts.append(f"{count(facts.errors)} with errors in some trials")
+        parts.append(tr("{n} with errors in some trials", n=count(facts.errors)))
     elif facts.errors:
         parts.append(counted(facts.errors, "error"))
     if facts.not_needed:
-        parts.append(f"{count(facts.not_needed)} not needed")
+        parts.append(tr("{n} not needed", n=count(facts.not_needed)))
     if facts.not_run:
-        parts.append(f"{count(facts.not_run)} not run")
+        parts.append(tr("{n} not run", n=count(facts.not_run)))
     if facts.reachable is not None:
         share = f" ({percent(facts.reachable / facts.planned)})" if facts.planned else ""
-        parts.append(f"{count(facts.reachable)} reachable{share}")
+        parts.append(tr("{n} reachable", n=count(facts.reachable)) + share)
     return ", ".join(parts)
 
 
 def settings(values: Mapping[str, Scalar]) -> str:
     """`dtype fp32, seq_len 512`."""
     return ", ".join(
-        f"{name} {'none' if value in (None, '') else value}"
+        f"{name} {tr('none') if value in (None, '') else value}"
         for name, value in sorted(values.items())
     )
 
@@ -50,19 +52,26 @@ def answering(*checkpoints: CheckpointResult) -> str:
     """`12.3 s, 3,200 answers computed, 0 reused`, over all checkpoints."""
     asked, reused = sum(c.asked for c in checkpoints), sum(c.reused for c in checkpoints)
     seconds = sum(c.seconds for c in checkpoints)
-    return f"{seconds:.1f} s, {count(asked)} answers computed, {count(reused)} reused"
+    return tr(
+        "{seconds} s, {asked} answers computed, {reused} reused",
+        seconds=f"{seconds:.1f}",
+        asked=count(asked),
+        reused=count(reused),
+    )
 
 
 def flips_heading(result: BenchmarkResult) -> str:
     """`flips at real@1: 38 lost, 9 won`; flips are those of the first metric."""
-    metric = result.scores[0].metric if result.scores else "the first metric"
+    metric = result.scores[0].metric if result.scores else tr("the first metric")
     changes = [flip.change for flip in result.flips]
     lost, won = changes.count("lost"), changes.count("won")
     for verdict in result.verdicts:
         figures = verdict.comparison
         if verdict.metric == metric and figures and figures.lost is not None:
             lost, won = figures.lost, figures.won or 0
-    return f"flips at {metric}: {count(lost)} lost, {count(won)} won"
+    return tr(
+        "flips at {metric}: {lost} lost, {won} won", metric=metric, lost=count(lost), won=count(won)
+    )
 
 
 def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
@@ -75,13 +84,18 @@ def comparison_notes(result: BenchmarkResult) -> tuple[str, ...]:
             continue
         n = samples.get(verdict.metric)
         if figures.kind == "point":
-            note = "point comparison, not tested: the baseline gives neither n nor standard error"
+            note = tr(
+                "point comparison, not tested: the baseline gives neither n nor standard error"
+            )
         elif figures.kind == "unpaired":
-            n_then = "not known" if figures.baseline_n is None else count(figures.baseline_n)
-            note = f"unpaired comparison: the baseline has numbers only (its n: {n_then})"
+            then = tr("not known") if figures.baseline_n is None else count(figures.baseline_n)
+            note = tr("unpaired comparison: the baseline has numbers only (its n: {n})", n=then)
         elif figures.n is not None and n is not None and figures.n < n:
-            shared = f"{count(figures.n)} of {count(n)}"
-            note = f"compared over the {shared} samples that the baseline has too"
+            note = tr(
+                "compared over the {n} of {of} samples that the baseline has too",
+                n=count(figures.n),
+                of=count(n),
+            )
         else:
             continue
         notes.setdefault(note, []).append(verdict.metric)
@@ -95,12 +109,20 @@ def noise(result: BenchmarkResult) -> str:
     found = result.noise[0]
     share = {score.metric: score.share for score in result.scores}.get(found.metric, True)
     error = units.size if share else number
-    most = "most" if found.remedy == "more problems" else "nearly as much as more problems"
-    return (
-        f"noise of {found.metric}: {found.share_of_draw:.0%} of the variance is the draw of "
-        f"answers, {found.share_of_problems:.0%} the choice of problems; standard error "
-        f"{error(found.se_now)}, {error(found.se_twice_trials)} with twice the trials, "
-        f"{error(found.se_twice_problems)} with twice the problems: {found.remedy} shrink it {most}"
+    remedy = tr("more trials shrink it nearly as much as more problems")
+    if found.remedy == "more problems":
+        remedy = tr("more problems shrink it most")
+    return tr(
+        "noise of {metric}: {draw} of the variance is the draw of answers, {problems} the choice "
+        "of problems; standard error {now}, {twice_trials} with twice the trials, "
+        "{twice_problems} with twice the problems: {remedy}",
+        metric=found.metric,
+        draw=f"{found.share_of_draw:.0%}",
+        problems=f"{found.share_of_problems:.0%}",
+        now=error(found.se_now),
+        twice_trials=error(found.se_twice_trials),
+        twice_problems=error(found.se_twice_problems),
+        remedy=remedy,
     )
 
 
@@ -114,14 +136,21 @@ def noise_floor(result: BenchmarkResult) -> str:
     if floor is None:
         return ""
     if floor.interval is None:
-        return f"noise floor: none of {counted(floor.unanswered, 'sample')} could be run again"
+        samples = counted(floor.unanswered, "sample")
+        return tr("noise floor: none of {samples} could be run again", samples=samples)
     low, high = (f"{100 * end:.1f}%" for end in floor.interval)
-    other = "another seed and batch size" if floor.other_batch_size else "another seed"
-    unanswered = f"; {count(floor.unanswered)} had no second answer" if floor.unanswered else ""
-    return (
-        f"noise floor: {count(floor.flipped)} of {counted(floor.samples, 'sample')} flipped "
-        f"({low} to {high}) when run again with {other}{unanswered}"
+    other = tr("another seed and batch size") if floor.other_batch_size else tr("another seed")
+    sentence = tr(
+        "noise floor: {n} of {samples} flipped ({low} to {high}) when run again with {other}",
+        n=count(floor.flipped),
+        samples=counted(floor.samples, "sample"),
+        low=low,
+        high=high,
+        other=other,
     )
+    if floor.unanswered:
+        sentence += tr("; {n} had no second answer", n=count(floor.unanswered))
+    return sentence
 
 
 def noise_floors_together(summary: Summary) -> tuple[str, ...]:
@@ -135,9 +164,16 @@ def noise_floors_together(summary: Summary) -> tuple[str, ...]:
         most, of = max(floors, key=lambda each: each[0] / max(1, each[1]))
         flipped, samples = map(sum, zip(*floors, strict=True))
         sentences.append(
-            f"noise floor of {protocol}: {count(flipped)} of {counted(samples, 'sample')} of "
-            f"{counted(len(floors), 'checkpoint')} flipped when run again, at most "
-            f"{count(most)} of {count(of)} in one of them"
+            tr(
+                "noise floor of {protocol}: {n} of {samples} of {checkpoints} flipped when run "
+                "again, at most {most} of {of} in one of them",
+                protocol=protocol,
+                n=count(flipped),
+                samples=counted(samples, "sample"),
+                checkpoints=counted(len(floors), "checkpoint"),
+                most=count(most),
+                of=count(of),
+            )
         )
     return tuple(sentences)
 
@@ -171,14 +207,14 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
 def missing_packages_note(reasons: Iterable[str]) -> str:
     """How many programs lack which package, by the reasons of their failures, with a remedy.
 
-    Empty when none is missing.
+    Empty when none is missing. It is stored with the results, in English.
     """
     missing = Counter(found[1] for found in map(_NO_MODULE.search, reasons) if found is not None)
     if not missing:
         return ""
     n = missing.total()
     common = [name for name, _ in missing.most_common(_PACKAGES_NAMED)]
-    counts = listed((f"{p} ({count(k)})" for p, k in missing.most_common()), _PACKAGES_NAMED)
+    counts = text.listed((f"{p} ({count(k)})" for p, k in missing.most_common()), _PACKAGES_NAMED)
     programs = "1 program fails" if n == 1 else f"{count(n)} programs fail"
     return (
         f"{programs} for lack of a package that is not in the sandbox: {counts}; "

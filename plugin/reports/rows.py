@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .._util import text as words
+from .._util.language import stored, tr
 from ..gate import units
 from ..gate.verdict import Comparison, Verdict
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
 from ..scores.score import Score
 from . import phrases
+from .verdict_text import detail_of
 
 ERRORS_SHOWN = 3  # of a benchmark
 Columns = dict[str, str]  # title of each column, and the property of a row that it shows
@@ -23,6 +25,11 @@ COMPARISON: Columns = {
     "p worse, Holm": "p",
 }
 VERDICT: Columns = {"verdict": "verdict_label"}
+
+
+def titles(*columns: Columns) -> list[str]:
+    """The header of a table's columns."""
+    return [tr(title) for some in columns for title in some]
 
 
 def _text(show: Callable[[Score], str]) -> property:
@@ -91,7 +98,7 @@ class MetricRow:
     # The minimum detectable effect.
     mde = _figure(
         lambda known: (
-            units.NO_DROP
+            tr(units.NO_DROP)
             if known.mde is None and known.p_worse is not None
             else units.size(known.mde, known.unit)
         )
@@ -104,7 +111,7 @@ class MetricRow:
         if verdict is None or verdict.p_adjusted is None:
             return words.MISSING if verdict else ""
         p = words.p_value(verdict.p_adjusted)
-        return f"{p} (better)" if verdict.word == "improved" else p
+        return tr("{p} (better)", p=p) if verdict.word == "improved" else p
 
     @property
     def word(self) -> str:
@@ -114,25 +121,32 @@ class MetricRow:
     @property
     def verdict_label(self) -> str:
         """The verdict, marked where it is not gated."""
-        return self.word if self.gated else f"{self.word} (not gated)"
+        word = tr(self.word) if self.word else ""
+        return word if self.gated else not_gated(word)
 
     @property
     def remark(self) -> str:
         """A remark on the score, such as why it does not exist."""
         if self.verdict is not None and self.verdict.remark:
-            return f"{self.metric}: {self.verdict.remark}"
+            return f"{self.metric}: {stored(self.verdict.remark)}"
         score = self.score
         if self.word == "missing":
             return ""
         if score.value is None and score.reason.startswith(self.metric):
-            return score.reason
+            return stored(score.reason)
         if score.value is None:
-            return f"{self.metric} does not exist: {score.reason or 'no reason is known'}"
+            reason = stored(score.reason) or tr("no reason is known")
+            return tr("{metric} does not exist: {reason}", metric=self.metric, reason=reason)
         if score.reason:
-            return f"{self.metric}: {score.reason}"
+            return f"{self.metric}: {stored(score.reason)}"
         if score.higher_is_better is None:
-            return f"{self.metric}: its direction is not known; not gated"
+            return tr("{metric}: its direction is not known; not gated", metric=self.metric)
         return ""
+
+
+def not_gated(label: str) -> str:
+    """`real@1 (not gated)`."""
+    return tr("{label} (not gated)", label=label)
 
 
 def benchmark_rows(result: BenchmarkResult) -> tuple[MetricRow, ...]:
@@ -161,12 +175,12 @@ def composite_row(composite: CompositeResult) -> MetricRow:
 def checkpoint_rows(checkpoint: CheckpointResult) -> Iterator[tuple[str, MetricRow]]:
     """`(protocol or formula, row)`: every row of a checkpoint, the composite last."""
     for result in checkpoint.benchmarks:
-        label = result.protocol if result.primary else f"{result.protocol} (not gated)"
+        label = result.protocol if result.primary else not_gated(result.protocol)
         yield from ((label, row) for row in benchmark_rows(result))
-    yield from (("in the baseline only", row) for row in missing_rows(checkpoint))
+    yield from ((tr("in the baseline only"), row) for row in missing_rows(checkpoint))
     if checkpoint.composite is not None:
         formula = words.formula(checkpoint.composite.weights)
-        yield f"{formula} (not gated)", composite_row(checkpoint.composite)
+        yield not_gated(formula), composite_row(checkpoint.composite)
 
 
 def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
@@ -176,11 +190,12 @@ def doubts(rows: Iterable[MetricRow]) -> list[tuple[str, str]]:
     """
     metrics: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        detail = row.verdict.detail if row.verdict else ""
+        detail = detail_of(row.verdict) if row.verdict else ""
         if detail and row.gated and row.word not in ("unchanged", "improved", "identical"):
             metrics.setdefault((row.word, detail), []).append(row.metric)
     return [
-        (word, f"{', '.join(names)} {word}: {detail}") for (word, detail), names in metrics.items()
+        (word, f"{', '.join(names)} {tr(word)}: {detail}")
+        for (word, detail), names in metrics.items()
     ]
 
 
@@ -190,7 +205,7 @@ def benchmark_remarks(result: BenchmarkResult) -> Iterator[tuple[str, str]]:
     The kind is `error`, `noise`, `note`, `remark` (of a score), or a verdict's word.
     """
     for error in result.errors[:ERRORS_SHOWN]:
-        yield "error", "error: " + error.partition("\n")[0]
+        yield "error", tr("error: {line}", line=error.partition("\n")[0])
     noise = (phrases.noise(result), phrases.noise_floor(result))
     yield from (("noise", sentence) for sentence in noise if sentence)
     yield from (("note", note) for note in phrases.comparison_notes(result))

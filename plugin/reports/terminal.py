@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .._util import text as words
+from .._util.language import listed, stored, tr
 from ..results.summary import Summary
 from . import phrases
 from .conclusion import conclude
-from .essentials import caveats, essential_rows, verdict_phrase
+from .essentials import caveats, essential_rows, worst_verdict
 from .lost_samples import LostSample, lost_heading, lost_notes
 from .rows import CHANGE, SCORE, VERDICT, MetricRow
 from .terminal_details import (
@@ -56,7 +57,7 @@ def terminal_lines(
         lines += _together(summary, conclusions, columns, verbose=verbose)
     if verbose:
         lines += [*([Line("")] if lines else []), *detailed_lines(summary, columns)]
-        lines += [Line(f"note: {note}") for note in summary.notes]
+        lines += [Line(tr("note: {note}", note=stored(note))) for note in summary.notes]
         lines += [Line(sentence, RED) for sentence in summary.unwritten]
     else:
         if conclusions is None:
@@ -93,8 +94,9 @@ def _lost(summary: Summary, shown: Sequence[LostSample]) -> Iterator[Line]:
 def _apart(summary: Summary, columns: int) -> Iterator[Line]:
     for checkpoint in summary.checkpoints:
         names = (result.protocol for result in checkpoint.benchmarks if result.primary)
-        protocols = words.listed(names, _PROTOCOLS_NAMED)
-        baseline = f"baseline {checkpoint.baseline}" if checkpoint.baseline else ""
+        protocols = listed(names, _PROTOCOLS_NAMED)
+        known = checkpoint.baseline
+        baseline = tr("baseline {name}", name=known) if known else ""
         about = "; ".join(filter(None, [protocols, phrases.answering(checkpoint), baseline]))
         yield Line(f"{checkpoint.name}: {about}", BOLD)
         yield from _table(essential_rows(checkpoint), columns)
@@ -117,7 +119,11 @@ def _sentence(row: MetricRow) -> str:
     """A row as text: `  real@1: 63.55% [56.55, 69.55], n=200; regressed: -4.20 pp from 67.75%`."""
     interval = f" {row.interval}" if row.score.interval else ""
     verdict = f"; {row.verdict_label}" if row.word else ""
-    change = f": {row.difference} from {row.baseline}" if row.comparison else ""
+    change = ""
+    if row.comparison:
+        change = tr(
+            ": {difference} from {baseline}", difference=row.difference, baseline=row.baseline
+        )
     return f"  {row.label}: {row.value}{interval}, n={row.n}{verdict}{change}"
 
 
@@ -128,15 +134,18 @@ def _together(
 
     answering = phrases.answering(*summary.checkpoints)
     baselines = dict.fromkeys(c.baseline for c in summary.checkpoints if c.baseline)
-    baseline = f"; baseline {words.listed(baselines)}" if baselines else ""
+    about = [answering]
+    about += [tr("baseline {name}", name=listed(baselines))] if baselines else []
     count = len(summary.checkpoints)
-    yield Line(f"{count} checkpoints: {answering}{baseline}; * best; -v shows each", BOLD)
-    verdicts = {checkpoint.name: verdict_phrase(checkpoint) for checkpoint in summary.checkpoints}
+    heading = tr("{n} checkpoints: {about}; * best; -v shows each", n=count, about="; ".join(about))
+    yield Line(heading, BOLD)
+    worst = {checkpoint.name: worst_verdict(checkpoint) for checkpoint in summary.checkpoints}
+    verdicts = {name: phrase for name, (_, phrase) in worst.items()}
     lines = curve_lines(
         conclusions, columns=columns, verbose=verbose, brief=not verbose, verdicts=verdicts
     )
     for line in lines:
-        verdict = verdicts.get(line.split()[0], "") if line.startswith("  ") else ""
-        yield Line(line, BY_VERDICT.get(verdict.partition(" ")[0], PLAIN))
+        word = worst.get(line.split()[0], ("", ""))[0] if line.startswith("  ") else ""
+        yield Line(line, BY_VERDICT.get(word, PLAIN))
     if verbose:
         yield from map(Line, phrases.noise_floors_together(summary))

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .._util import text as words
+from .._util.language import tr
 from ..gate import units
-from ..gate.verdict import WORDS, verdict_p
+from ..gate.verdict import WORDS
 from ..results.summary import BenchmarkResult, CheckpointResult, Summary
 from . import phrases
 from .rows import (
@@ -21,7 +22,10 @@ from .rows import (
     checkpoint_rows,
     doubts,
     missing_rows,
+    not_gated,
+    titles,
 )
+from .verdict_text import verdict_p
 
 FLIPS_SHOWN = 5
 
@@ -51,38 +55,41 @@ def detailed_lines(summary: Summary, columns: int) -> Iterator[Line]:
         yield Line("")
     rows = [row for checkpoint in summary.checkpoints for _, row in checkpoint_rows(checkpoint)]
     if any(row.less_is_better for row in rows):
-        yield Line(f"{units.LESS_IS_BETTER}: less is better")
+        yield Line(f"{units.LESS_IS_BETTER}: {tr('less is better')}")
     if any(row.mde not in ("", words.MISSING) for row in rows):
-        yield Line("MDE: the smallest true worsening found in four runs of five")
+        yield Line(tr("MDE: the smallest true worsening found in four runs of five"))
 
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:
     about = "; ".join(filter(None, [checkpoint.spec, phrases.settings(checkpoint.settings)]))
     yield Line(f"{checkpoint.name} ({about}): {phrases.answering(checkpoint)}", BOLD)
     if checkpoint.baseline:
-        yield Line(f"baseline: {checkpoint.baseline}")
+        yield Line(tr("baseline: {name}", name=checkpoint.baseline))
     table = _table([row for _, row in checkpoint_rows(checkpoint)], columns)
     yield from next(table)
     for result in checkpoint.benchmarks:
-        yield Line(result.protocol + ("" if result.primary else " (not gated)"))
+        yield Line(result.protocol if result.primary else not_gated(result.protocol))
         for _ in benchmark_rows(result):
             yield from next(table)
         yield from _remarks(result)
         yield from _flips(summary, result)
     if checkpoint.missing:
-        yield Line("in the baseline only")
+        yield Line(tr("in the baseline only"))
         for _ in checkpoint.missing:
             yield from next(table)
         for verdict, sentence in doubts(missing_rows(checkpoint)):
             yield Line(f"  {sentence}", BY_VERDICT[verdict])
     if (composite := checkpoint.composite) is not None:
-        yield Line(f"composite: {words.formula(composite.weights)} (not gated)")
+        yield Line(not_gated(tr("composite: {formula}", formula=words.formula(composite.weights))))
         yield from next(table)
 
 
 def _remarks(result: BenchmarkResult) -> Iterator[Line]:
     facts = result.coverage
-    yield Line(f"  coverage: {phrases.coverage(facts)}", PLAIN if facts.complete else RED)
+    yield Line(
+        "  " + tr("coverage: {facts}", facts=phrases.coverage(facts)),
+        PLAIN if facts.complete else RED,
+    )
     for kind, sentence in benchmark_remarks(result):
         if kind != "remark":  # those are below their rows
             indent = "    " if kind == "error" else "  "
@@ -96,7 +103,9 @@ def _flips(summary: Summary, result: BenchmarkResult) -> Iterator[Line]:
     for change in ("lost", "won"):
         nodeids = [flip.nodeid for flip in result.flips if flip.change == change]
         for nodeid in nodeids[:FLIPS_SHOWN]:
-            yield Line(f"    {change:4}  {phrases.rerun_command(summary, nodeid)}")
+            yield Line(
+                f"    {words.padded(tr(change), 4)}  {phrases.rerun_command(summary, nodeid)}"
+            )
 
 
 def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
@@ -110,17 +119,19 @@ def _table(rows: Sequence[MetricRow], columns: int) -> Iterator[list[Line]]:
         markup = BY_VERDICT.get(row.word, PLAIN) if row.gated else PLAIN
         found = [Line(line, markup)]
         if split and row.baseline:
-            compared_line = f"    baseline {row.baseline}, diff {row.change}"
-            compared_line += f", MDE {row.mde}" if row.mde != words.MISSING else ""
-            p = verdict_p(row.verdict)
-            compared_line += f", {p}" if p else ""
-            found.append(Line(compared_line, markup))
+            parts = [
+                tr("baseline {name}", name=row.baseline),
+                tr("diff {change}", change=row.change),
+            ]
+            parts += [tr("MDE {size}", size=row.mde)] if row.mde != words.MISSING else []
+            parts += filter(None, [verdict_p(row.verdict)])
+            found.append(Line(f"    {', '.join(parts)}", markup))
         yield [*found, Line(f"    {row.remark}", YELLOW)] if row.remark else found
 
 
 def aligned_rows(rows: Sequence[MetricRow], *columns: Columns) -> list[str]:
     """The rows as lines, the header first."""
-    cells = [[title for some in columns for title in some], *(r.cells(*columns) for r in rows)]
+    cells = [titles(*columns), *(r.cells(*columns) for r in rows)]
     # An interval is one space from its number: together they read as one.
     tight = (len(SCORE) + 2,) if COMPARISON in columns else ()
     return list(words.aligned(cells, words_last=VERDICT in columns, tight=tight))

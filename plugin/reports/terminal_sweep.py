@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from .._util import text as words
+from .._util.language import counted, stored, tr
 from ..analysis.conclusions import Conclusions, RunConclusions
 from ..analysis.eligibility import epoch_key
 from ..gate.measurement import Measurement
 from .overview import NOISE_LEGEND, by_signal, headline_metrics, metric_cells, noise_rows
 
 _BEST = "*"
-_RECOMMENDED = "recommended"
 # More do not fit on a terminal beside their intervals.
 _METRICS_IN_A_TABLE = 4
 # Rows of the metrics' table that a short report has: with 27 checkpoints it still fits a screen.
@@ -46,15 +46,15 @@ def curve_lines(
         if not brief:
             yield ""
     if not brief and any(len(run.measurements) > 1 for run in conclusions.runs):
-        legend = f"{_BEST} best of its run"
+        legend = tr("* best of its run")
         if any(each.step is not None for run in conclusions.runs for each in run.noise):
-            legend += f"; {NOISE_LEGEND}"
+            legend += f"; {tr(NOISE_LEGEND)}"
         yield from (legend, "")
     yield from _mismatches(conclusions)
     yield from conclusions.sentences
     if verbose:
         yield from other_details(conclusions)
-    yield from (f"note: {note}" for note in conclusions.notes)
+    yield from (tr("note: {note}", note=stored(note)) for note in conclusions.notes)
 
 
 def other_details(conclusions: Conclusions) -> Iterator[str]:
@@ -77,8 +77,8 @@ def run_table(
 ) -> Iterator[str]:
     """One run: a line a checkpoint, and its metrics with their noise; see `curve_lines`."""
     if not brief:
-        count = words.counted(len(run.measurements), "checkpoint")
-        yield f"{run.run or 'checkpoints'}: {count}"
+        count = counted(len(run.measurements), "checkpoint")
+        yield f"{run.run or tr('checkpoints')}: {count}"
     metrics = headline_metrics(run.measurements)
     short = brief or (len(metrics) > _METRICS_IN_A_TABLE and not verbose)
     if short:
@@ -92,7 +92,8 @@ def run_table(
     for measurement in run.measurements:
         for bench in measurement.benchmarks:
             if bench.incomplete:
-                yield f"  {measurement.name} {bench.protocol}: incomplete: {bench.incomplete}"
+                why = f"{tr('incomplete')}: {stored(bench.incomplete)}"
+                yield f"  {measurement.name} {bench.protocol}: {why}"
 
 
 def aligned_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -129,11 +130,11 @@ def _rows(
     """
     cells = [metric_cells(run, measurement, metrics) for measurement in run.measurements]
     epochs = any(m.epoch is not None for m in run.measurements)
-    header = ["checkpoint", "epoch" if epochs else "step"]
+    header = [tr("checkpoint"), tr("epoch") if epochs else tr("step")]
     for index, column in enumerate(zip(*cells, strict=True)):
         # A score of which less is better has an arrow in its label.
         header.append(max(column, key=lambda cell: cell.less_is_better).label)
-        header += ["95% interval"] if intervals is None or index < intervals else []
+        header += [tr("95% interval")] if intervals is None or index < intervals else []
     rows = [[*header, ""]]
     for measurement, of_one in zip(run.measurements, cells, strict=True):
         row = [measurement.name, _position(measurement)]
@@ -141,7 +142,7 @@ def _rows(
             row.append(cell.value + (_BEST if cell.best else " "))
             if intervals is None or index < intervals:
                 row.append(cell.interval if cell.score.interval else "")
-        recommended = _RECOMMENDED if run.recommended == measurement.name else ""
+        recommended = tr("recommended") if run.recommended == measurement.name else ""
         last = filter(None, [verdicts.get(measurement.name, ""), recommended])
         rows.append([*row, ", ".join(last)])
     return rows
@@ -151,22 +152,28 @@ def _metrics(run: RunConclusions, short: bool) -> Iterator[str]:
     if len(run.measurements) < 2 or not run.noise:
         return
     if all(each.step is None for each in run.noise) and not short:
-        yield f"  step-to-step noise is not known: {run.noise[0].reason}"
+        reason = stored(run.noise[0].reason)
+        yield "  " + tr("step-to-step noise is not known: {reason}", reason=reason)
         return
     rows = noise_rows(run, run.noise)
     shown = rows[: 1 + _METRICS_LISTED] if short else rows
     yield from words.aligned(shown, left=2)
     if len(shown) < len(rows):
-        yield f"  {words.counted(len(rows) - len(shown), 'more metric')}: -v shows each"
+        more = counted(len(rows) - len(shown), "more metric")
+        yield "  " + tr("{metrics}: -v shows each", metrics=more)
 
 
 def _mismatches(conclusions: Conclusions) -> Iterator[str]:
     wrong = conclusions.mismatches
     if not wrong:
         return
-    disagree = "disagrees" if len(wrong) == 1 else "disagree"
-    yield f"{words.counted(len(wrong), 'reported composite')} {disagree} with their parts:"
-    rows: list[tuple[str, ...]] = [("run", "checkpoint", "reported", "from its parts", "diff")]
+    composites = counted(len(wrong), "reported composite")
+    if len(wrong) == 1:
+        yield tr("{composites} disagrees with their parts:", composites=composites)
+    else:
+        yield tr("{composites} disagree with their parts:", composites=composites)
+    header = (tr("run"), tr("checkpoint"), tr("reported"), tr("from its parts"), tr("diff"))
+    rows: list[tuple[str, ...]] = [header]
     for each in wrong:
         values = (f"{value:.4f}" for value in (each.printed, each.computed))
         rows.append((each.run, each.name, *values, f"{each.printed - each.computed:+.4f}"))

@@ -150,9 +150,14 @@ def reason_of(error: Exception) -> str:
 
 
 def _given(options: Options) -> dict[str, Given]:
-    """The options that are no defaults, and their sources; credentials are hidden."""
+    """The options that are no defaults, and their sources; credentials are hidden.
+
+    Without the language, so that results are the same in all.
+    """
     found = {}
     for name, source in sorted(options.sources.items()):
+        if name == "lang":
+            continue
         value = getattr(options, name)
         if isinstance(value, EvalPlan):
             value = value.path

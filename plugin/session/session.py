@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .._util import language
 from .._util.errors import CkptbenchError
 from ..api.benchmark import benchmarks_of
 from ..api.protocol import Engine
@@ -377,6 +378,7 @@ class BenchSession:
         summary = self.result.summary
         assert summary is not None
         assert self.pytest_session is not None
-        runlog.LOG.info("%s", conclude(summary).text)
+        with language.spoken(language.ENGLISH):  # a file that people search
+            runlog.LOG.info("%s", conclude(summary).text)
         if summary.unwritten:
             self.pytest_session.exitstatus = summary.exit_status

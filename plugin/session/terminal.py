@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._util.errors import CkptbenchError
+from .._util.language import stored, tr
 from .._util.text import aligned
 from ..api.requests import parts_of
 from ..reports.github import FLIPS_SHOWN as GITHUB_FLIPS
@@ -72,7 +73,7 @@ def show_scores(reporter: Any, result: RunResult, folder: Path) -> list[LostSamp
         if not quiet:
             reporter.section("ckptbench", red=True, bold=True)
         reporter.write_line(result.failure, red=True)
-        reporter.write_line("Nothing measured is lost: run again with the same --run-id.")
+        reporter.write_line(tr("Nothing measured is lost: run again with the same --run-id."))
     summary = result.summary
     if summary is None:
         return []
@@ -97,12 +98,13 @@ def show_files(
     if summary is None or before is None:
         return
     lines = [Line(sentence, RED) for sentence in summary.unwritten]
-    lines += [Line(f"note: {each}") for each in summary.notes if each not in before.notes]
+    new = (stored(each) for each in summary.notes if each not in before.notes)
+    lines += [Line(tr("note: {note}", note=note)) for note in new]
     if summary.unwritten:
         lines.append(conclusion_line(summary))
     if reporter.verbosity >= 0:
         if summary.baseline_written:
-            lines.append(Line(f"baseline: {summary.baseline_written} was written"))
+            lines.append(Line(tr("baseline: {file} was written", file=summary.baseline_written)))
         lines.append(Line(f"results: {_shown(folder)}"))
         if result.reports:
             paths = (path if path.parent == folder else path.parent for path in result.reports)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from ...gate import units
 from ..plots.figures import COLOURS, Drawing
-from ..plots.series import CurveChart, Point
+from ..plots.series import CurveChart
+from .captions import caption, description, point_title
 
 # The page's own colours, which follow its theme, for those of the files; see `style.css`.
 _COLOURS = {
@@ -44,29 +44,9 @@ def embedded_svg(drawing: Drawing) -> str:
     shown = _TAG.sub(lambda tag: _titled(_in_page(tag[0], identity), tag[0], titles), body)
     return (
         f'<svg class="chart curves" {box[0]} role="img" aria-labelledby="{identity}-title" '
-        f'aria-describedby="{identity}-desc"><title id="{identity}-title">{escape(chart.title)}'
+        f'aria-describedby="{identity}-desc"><title id="{identity}-title">{escape(caption(chart))}'
         f'</title><desc id="{identity}-desc">{escape(description(chart))}</desc>{shown}'
     )
-
-
-def description(chart: CurveChart) -> str:
-    """The chart in words, for screen readers."""
-    best, word = (min, "lowest") if chart.higher_is_better is False else (max, "highest")
-    sentences = []
-    for curve in chart.curves:
-        extreme = best(curve.points, key=lambda point: point.value)
-        first, top, last = (
-            f"{units.value(point.value, chart.unit)} at {point.name}"
-            for point in (curve.points[0], extreme, curve.points[-1])
-        )
-        sentences.append(f"{curve.run or 'The run'}: {first}, {word} {top}, {last}.")
-    return " ".join(sentences)
-
-
-def point_title(chart: CurveChart, point: Point) -> str:
-    """`checkpoint-655: 67.78% [65.88, 69.62]`."""
-    interval = f" {units.value_interval(point.interval, chart.unit)}" if point.interval else ""
-    return f"{point.name}: {units.value(point.value, chart.unit)}{interval}"
 
 
 def _in_page(tag: str, identity: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..._util.jsonio import JSON
+from ..._util.language import stored
 from ..flips import FlipGroup
 from ..sample_texts import cut, flip_texts, said_text
 
@@ -61,7 +62,7 @@ def embedded_flips(groups: Iterable[FlipGroup]) -> Embedded:
         missing |= {group.missing: None} if group.missing else {}
         notes |= {group.note: None} if group.note else {}
         about = (group.checkpoint, group.benchmark, group.protocol, group.metric, group.reference)
-        heads.append([*about, group.regressions, group.improvements, group.model])
+        heads.append([*about, group.regressions, group.improvements, stored(group.model)])
         rows_of.append([])
         for flip in group.samples:
             sample = indices.setdefault(flip.row.hash, len(samples))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..._util import text as words
+from ..._util.language import counted, listed, tr
 from ...analysis.conclusions import Conclusions
 from ...readers.result import Result
 from ..conclusion import Conclusion, gate_conclusions, summaries_of
@@ -15,19 +16,24 @@ from ..overview import CheckpointRow, Overview
 def title(results: Sequence[Result], conclusions: Conclusions, table: Overview) -> str:
     """`checkpoint-655 of base: 2,400 samples, 2025-01-02`: the model, n and the date."""
     names = [row.label for row in table.rows]
-    runs = words.listed((run.run for run in conclusions.runs if run.run), 2)
+    runs = listed((run.run for run in conclusions.runs if run.run), 2)
     if len(names) > 1 or not names:
-        names = [words.counted(len(names), "checkpoint")]
-    model = " of ".join(filter(None, [*names, runs]))
+        names = [counted(len(names), "checkpoint")]
+    model = "".join(names)
+    if runs:
+        model = tr("{checkpoint} of {run}", checkpoint=model, run=runs)
     counts = sorted({samples for row in table.rows if (samples := _samples(row))})
     days = sorted({summary.started[:10] for summary in summaries_of(results)})
-    n = _from_to([words.count(count) for count in counts])
-    facts = ", ".join(filter(None, [f"{n} samples" if n else "", _from_to(days)]))
+    n = from_to([words.count(count) for count in counts])
+    facts = ", ".join(filter(None, [tr("{n} samples", n=n) if n else "", from_to(days)]))
     return f"{model}: {facts}" if facts else model
 
 
-def _from_to(ordered: Sequence[str]) -> str:
-    return " to ".join(dict.fromkeys([ordered[0], ordered[-1]])) if ordered else ""
+def from_to(ordered: Sequence[str]) -> str:
+    """The first and the last of several in order; one where they are equal."""
+    if not ordered or ordered[0] == ordered[-1]:
+        return "".join(ordered[:1])
+    return tr("{first} to {last}", first=ordered[0], last=ordered[-1])
 
 
 def _samples(row: CheckpointRow) -> int:
@@ -39,12 +45,16 @@ def _samples(row: CheckpointRow) -> int:
 
 def about(results: Sequence[Result], table: Overview) -> str:
     """`run tuesday; baseline best.json; gate regress`."""
-    runs = words.listed((r.summary.run_id if r.summary else r.path.name for r in results), 2)
+    runs = listed((r.summary.run_id if r.summary else r.path.name for r in results), 2)
     found = (row.measured.baseline for row in table.rows if row.measured)
-    baselines = words.listed(dict.fromkeys(filter(None, found)), 2)
+    baselines = listed(dict.fromkeys(filter(None, found)), 2)
     gates = dict.fromkeys(summary.gate for summary in summaries_of(results))
-    facts = {"run": runs, "baseline": baselines or "none", "gate": words.listed(gates, 2)}
-    return "; ".join(f"{name} {value}" for name, value in facts.items() if value)
+    facts = [
+        tr("run {name}", name=runs) if runs else "",
+        tr("baseline {name}", name=baselines or tr("none")),
+        tr("gate {name}", name=listed(gates, 2)) if gates else "",
+    ]
+    return "; ".join(filter(None, facts))
 
 
 def decisions(
@@ -53,9 +63,9 @@ def decisions(
     """`(sentence, run)`: the gate's of each run, else the first that is concluded."""
     if found := gate_conclusions(results):
         return found
-    nothing = "no conclusion: there is one checkpoint and no baseline to compare it with"
+    nothing = tr("no conclusion: there is one checkpoint and no baseline to compare it with")
     if not any(run.measurements for run in conclusions.runs):
-        nothing = "no conclusion: nothing was measured"
+        nothing = tr("no conclusion: nothing was measured")
     return ((Conclusion("plain", [*conclusions.sentences, nothing][0]), ""),)
 
 
@@ -65,5 +75,11 @@ def recommended(table: Overview) -> Iterator[str]:
         if row.recommended:
             cell = row.cells[table.metrics.index(row.recommended)]
             known = verdict_phrase(row.measured) if row.measured else ""
-            against = f"; against the baseline: {known}" if known else ""
-            yield f"{row.label}, the best {row.recommended}: {cell.value}{against}"
+            against = tr("; against the baseline: {verdict}", verdict=known) if known else ""
+            sentence = tr(
+                "{checkpoint}, the best {metric}: {value}",
+                checkpoint=row.label,
+                metric=row.recommended,
+                value=cell.value,
+            )
+            yield sentence + against

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -15,6 +17,7 @@ from typing import Any
 
 from ..._util import text as words
 from ..._util.errors import require_packages
+from ..._util.language import is_english, stored, tr, translation
 from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate import units
 from ...readers.result import Result
@@ -31,20 +34,23 @@ from ..overview import (
 )
 from ..plots.figures import Drawing
 from ..plots.series import BarChart, Chart, CurveChart
-from ..rows import MetricRow, checkpoint_rows
+from ..rows import MetricRow, checkpoint_rows, not_gated
+from .captions import caption
 from .charts import embedded_svg
 from .flips_json import ROWS, Embedded, embedded_flips, script_json
-from .heading import about, decisions, recommended, title
+from .heading import about, decisions, from_to, recommended, title
 
 SHOWN_FIRST = 6  # sentences, and tables of differences, that are not folded
 METRICS_A_TABLE = 6  # a wider table would have to be scrolled sideways
 SHORT = 28  # characters of a name that is not broken between lines
-_LEVEL_WORDS: Mapping[Level, str] = {
+LEVEL_WORDS: Mapping[Level, str] = {
     "plain": "Concluded",
     "good": "Passed",
     "warning": "Needs a look",
     "bad": "Failed",
 }
+# A message of the script: `tr("{n} flips", ...)`.
+SAID = re.compile(r'\btr\("([^"]*)"')
 Rows = tuple[tuple[str, ...], ...]
 
 
@@ -78,6 +84,7 @@ def html_report(
         decisions=decided,
         recommended=list(recommended(table)),
         sentences=[each for each in conclusions.sentences if each not in spoken],
+        messages=json.dumps(_messages_of(script), ensure_ascii=False),
         runs=[(run.run, _run_details(run)) for run in conclusions.runs],
         facts=(facts := _fact_columns(table.rows)),
         fact_columns=[(name, "") for name in facts],
@@ -98,6 +105,7 @@ def html_report(
         protocols=_protocol_rows(results),
         checkpoints=_checkpoint_rows(table),
         environments=list(_environments(results)),
+        verdict_titles=(tr("conclusion"), tr("verdict")),
         notes=_notes(results, conclusions),
     )
     return page
@@ -110,8 +118,8 @@ def _columns(table: Overview) -> Iterator[tuple[str, str]]:
         owners = [row.measurement.owner_of(metric) for row in table.rows]
         protocols = dict.fromkeys(bench.protocol for bench in owners if bench and bench.protocol)
         ns = {cell.score.n for cell in cells if cell.score.n}
-        n = " to ".join(words.count(end) for end in sorted({min(ns), max(ns)})) if ns else ""
-        lower = "lower is better" if any(cell.less_is_better for cell in cells) else ""
+        n = from_to(list(map(words.count, sorted(ns))))
+        lower = tr("lower is better") if any(cell.less_is_better for cell in cells) else ""
         yield metric, ", ".join(filter(None, [*protocols, f"n = {n}" if n else "", lower]))
 
 
@@ -120,9 +128,10 @@ def _protocol_tables(table: Overview) -> Iterator[tuple[str, Rows]]:
     for row in table.rows:
         labelled = list(_metric_rows(row))
         compared = any(each.word for _, each in labelled)
-        header: tuple[str, ...] = ("protocol", "metric", "score", "n")
+        header: tuple[str, ...] = (tr("protocol"), tr("metric"), tr("score"), tr("n"))
         if compared:
-            header += ("baseline", "difference", "MDE", "p worse, Holm", "verdict")
+            header += (tr("baseline"), tr("difference"), tr("MDE"), tr("p worse, Holm"))
+            header += (tr("verdict"),)
         rows = []
         for label, each in labelled:
             interval = each.interval if each.score.interval else ""
@@ -135,7 +144,7 @@ def _protocol_tables(table: Overview) -> Iterator[tuple[str, Rows]]:
                     change,
                     _whole(each.mde),
                     _whole(each.p),
-                    each.verdict_label,
+                    each.word if each.gated or not each.word else f"{each.word} (not gated)",
                 )
             rows.append(cells)
         if rows:
@@ -150,11 +159,11 @@ def _whole(*parts: str) -> str:
 def _metric_rows(row: CheckpointRow) -> Iterator[tuple[str, MetricRow]]:
     if row.measured is not None:
         for label, each in checkpoint_rows(row.measured):
-            yield label, replace(each, gated=each.gated and not label.endswith("(not gated)"))
+            yield label, replace(each, gated=each.gated and not label.endswith(not_gated("")))
         return
     for bench in row.measurement.benchmarks:
         label = bench.protocol or bench.benchmark
-        label = label if bench.primary else f"{label} (not gated)"
+        label = label if bench.primary else not_gated(label)
         yield from ((label, MetricRow(score.metric, score)) for score in bench.scores)
 
 
@@ -184,6 +193,13 @@ def runs_page(
     return page
 
 
+def _messages_of(script: str) -> dict[str, str]:
+    """What the page's script says, where it is not said in English."""
+    if is_english():
+        return {}
+    return {message: translation(message) for message in SAID.findall(script)}
+
+
 def _template(name: str) -> Any:
     require_packages(["jinja2"], "the HTML report", where="report html", remedy=INSTALL)
     import jinja2
@@ -192,7 +208,9 @@ def _template(name: str) -> Any:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters.update(count=words.count, number=_number)
-    environment.globals.update(formula=words.formula, zip=zip, level_words=_LEVEL_WORDS)
+    level_words = {level: tr(word) for level, word in LEVEL_WORDS.items()}
+    environment.globals.update(formula=words.formula, zip=zip, level_words=level_words)
+    environment.globals.update(tr=tr, stored=stored, lang=tr("en"))
     return environment.from_string(_resource(name))
 
 
@@ -215,13 +233,14 @@ def _hash(text: str) -> str:
 
 def _fact_columns(rows: Sequence[CheckpointRow]) -> dict[str, tuple[float | int | None, ...]]:
     """Epoch, step and, where checkpoints differ in it, sequence length: columns with a value."""
-    names = {"epoch": "epoch", "step": "step", "sequence": "seq_len"}
+    sequence = tr("sequence")
+    names = {tr("epoch"): "epoch", tr("step"): "step", sequence: "seq_len"}
     facts: dict[str, tuple[float | int | None, ...]] = {
         title: tuple(getattr(row.measurement, name) for row in rows)
         for title, name in names.items()
     }
-    if len(set(facts["sequence"])) == 1:  # it is among the settings at the end of the page
-        del facts["sequence"]
+    if len(set(facts[sequence])) == 1:  # it is among the settings at the end of the page
+        del facts[sequence]
     return {n: values for n, values in facts.items() if any(v is not None for v in values)}
 
 
@@ -234,7 +253,7 @@ def _number(value: float | None) -> str:
 def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, str, Rows], ...]:
     """`(title, drawing, rows of its values, the header first)` of each chart of a kind."""
     return tuple(
-        (each.chart.title, embedded_svg(each), tuple(_chart_rows(each.chart)))
+        (caption(each.chart), embedded_svg(each), tuple(_chart_rows(each.chart)))
         for each in drawn
         if isinstance(each.chart, kind)
     )
@@ -242,7 +261,8 @@ def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, st
 
 def _chart_rows(chart: Chart) -> Iterator[tuple[str, ...]]:
     if isinstance(chart, BarChart):
-        yield "checkpoint", "difference", "95% interval", "p", "conclusion"
+        header = (tr("checkpoint"), tr("difference"), tr("95% interval"), "p", tr("conclusion"))
+        yield header
         for bar in chart.bars:
             known, p = bar.comparison, bar.p_value
             interval = units.points_interval(known.interval, known.unit)
@@ -250,7 +270,7 @@ def _chart_rows(chart: Chart) -> Iterator[tuple[str, ...]]:
             difference = units.points(known.difference, known.unit)
             yield bar.name, difference, interval, probability, bar.conclusion
         return
-    yield "checkpoint", chart.axis, "score", "95% interval"
+    yield tr("checkpoint"), tr(chart.axis), tr("score"), tr("95% interval")
     for curve in chart.curves:
         run = f"{curve.run}/" if len(chart.curves) > 1 and curve.run else ""
         for point in curve.points:
@@ -269,20 +289,22 @@ def _noise_tables(conclusions: Conclusions) -> Iterator[tuple[str, Rows, str]]:
     for run in conclusions.runs:
         if len(run.measurements) > 1 and run.noise:
             reasons = dict.fromkeys(each.reason for each in run.noise if each.step is None)
-            yield run.run, tuple(noise_rows(run, run.noise)), "; ".join(reasons)
+            shown = "; ".join(map(stored, reasons))
+            yield run.run, tuple(noise_rows(run, run.noise)), shown
 
 
 def _run_pairs(conclusions: Conclusions) -> Rows:
-    header = ("metric", "left", "right", "at", "difference", "95% interval", "different")
+    header: tuple[str, ...] = (tr("metric"), tr("left"), tr("right"), tr("at"), tr("difference"))
+    header += (tr("95% interval"), tr("different"))
     rows = tuple(
         (
             pair.metric,
             f"{pair.left} ({pair.left_checkpoint})",
             f"{pair.right} ({pair.right_checkpoint})",
-            pair.at,
+            stored(pair.at),
             units.points(known.difference, known.unit) if known else words.MISSING,
             units.points_interval(known.interval, known.unit) if known else words.MISSING,
-            pair.differ,
+            tr(pair.differ),
         )
         for pair in conclusions.compared
         for known in (pair.comparison,)
@@ -291,17 +313,24 @@ def _run_pairs(conclusions: Conclusions) -> Rows:
 
 
 def _flips_remark(embedded: Embedded) -> str:
-    sentences = [f"Without texts: {reason}." for reason in embedded.missing]
-    sentences += [f"{note[:1].upper()}{note[1:]}." for note in embedded.notes]
+    sentences = [tr("Without texts: {reason}.", reason=reason) for reason in embedded.missing]
+    notes = map(stored, embedded.notes)
+    sentences += [f"{note[:1].upper()}{note[1:]}." for note in notes]
     if embedded.shown < embedded.flips:
         sentences.append(
-            f"{words.count(embedded.shown)} of {words.count(embedded.flips)} flips are listed, "
-            "an equal share of each checkpoint; the rest is in summary.json and the sample files."
+            tr(
+                "{n} of {of} flips are listed, an equal share of each checkpoint; the rest is in "
+                "summary.json and the sample files.",
+                n=words.count(embedded.shown),
+                of=words.count(embedded.flips),
+            )
         )
     if any(text[3] for _, texts in embedded.data["samples"] for text in texts):
         sentences.append(
-            f"Fields longer than {words.count(embedded.field_chars)} characters are cut; "
-            "the sample files have their full text."
+            tr(
+                "Fields longer than {n} characters are cut; the sample files have their full text.",
+                n=words.count(embedded.field_chars),
+            )
         )
     return " ".join(sentences)
 
@@ -312,15 +341,16 @@ def _protocol_rows(results: Sequence[Result]) -> Rows:
     for result in (r for s in summaries_of(results) for c in s.checkpoints for r in c.benchmarks):
         data = result.dataset
         about = ", ".join(filter(None, [data.name, data.source, data.licence, data.hash]))
-        role = "headline" if result.primary else "shown in addition"
+        role = tr("headline") if result.primary else tr("shown in addition")
         rows.append((result.protocol, role, about, phrases.coverage(result.coverage)))
-    header = ("protocol", "role", "dataset", "coverage")
+    header = (tr("protocol"), tr("role"), tr("dataset"), tr("coverage"))
     return (header, *dict.fromkeys(rows)) if rows else ()
 
 
 def _checkpoint_rows(table: Overview) -> Rows:
     """Where each checkpoint comes from, the header first."""
-    rows = [("checkpoint", "given as", "fingerprint", "settings", "read from")]
+    titles = (tr("checkpoint"), tr("given as"), tr("fingerprint"), tr("settings"))
+    rows = [(*titles, tr("read from"))]
     for row in table.rows:
         known = row.measurement
         settings = phrases.settings(row.measured.settings if row.measured else known.facts)
@@ -332,9 +362,10 @@ def _environments(results: Sequence[Result]) -> Iterator[tuple[str, list[tuple[s
     """`(source, [(name, value), ...])` of each source."""
     for result in results:
         summary = result.summary
-        facts = [("read from", str(result.path)), ("made by", result.origin)]
+        facts = [(tr("read from"), str(result.path)), (tr("made by"), result.origin)]
         if summary is not None:
-            facts += [("run", summary.run_id), ("started", summary.started), ("gate", summary.gate)]
+            facts += [(tr("run"), summary.run_id), (tr("started"), summary.started)]
+            facts += [(tr("gate"), summary.gate)]
             facts += sorted(summary.environment.items())
         yield summary.run_id if summary else result.path.name, facts
 
@@ -345,4 +376,4 @@ def _notes(results: Sequence[Result], conclusions: Conclusions) -> tuple[str, ..
         found += result.notes
         for summary in summaries_of([result]):
             found += [*summary.notes, *phrases.noise_notes(summary)]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(map(stored, found)))

@@ -2,6 +2,9 @@
 // Sample texts are inserted through textContent only, so they never become markup.
 
 const byId = (id) => document.getElementById(id);
+const messages = JSON.parse(document.body.dataset.messages);
+const tr = (message, values = {}) =>
+  (messages[message] ?? message).replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -17,7 +20,7 @@ function setUpTheme() {
     return chosen ? chosen === "dark" : system.matches;
   };
   const show = () => {
-    button.textContent = `Switch to the ${isDark() ? "light" : "dark"} theme`;
+    button.textContent = isDark() ? tr("Switch to the light theme") : tr("Switch to the dark theme");
   };
   button.addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";
@@ -54,7 +57,9 @@ function setUpSorting(table) {
       body.append(...rows);
       headers.forEach((other) => other.removeAttribute("aria-sort"));
       header.setAttribute("aria-sort", order);
-      byId("sorted").textContent = `Sorted by ${header.querySelector("button").textContent.trim()}, ${order}`;
+      const name = header.querySelector("button").textContent.trim();
+      byId("sorted").textContent = order === "ascending"
+        ? tr("Sorted by {name}, ascending", { name }) : tr("Sorted by {name}, descending", { name });
     });
   });
 }
@@ -107,14 +112,15 @@ function setUpFlips() {
       const asked = number === marks.length - 1;
       parts.push(element("mark", {
         className: asked ? "asked" : "",
-        title: asked ? "the place that the model fills" : name,
+        title: asked ? tr("the place that the model fills") : name,
         textContent: [...text].slice(start, end).join(""),
       }));
       at = end;
     }
     parts.push(marks.length ? [...text].slice(at).join("") : text);
-    if (cut) parts.push(element("span", { className: "whole", textContent: ` … ${cut.toLocaleString("en")} characters left out` }));
-    const row = fact(label, ...parts);
+    if (cut) parts.push(element("span", { className: "whole", textContent: ` … ${tr("{n} characters left out", { n: cut.toLocaleString("en") })}` }));
+    const name = label === "question" ? tr("question") : label === "expected" ? tr("expected") : label;
+    const row = fact(name, ...parts);
     if (text.includes("\n")) row.lastChild.className = "code";
     return row;
   }
@@ -123,16 +129,16 @@ function setUpFlips() {
     const [checkpoint, , protocol, metric, , , , , model] = data.groups[number];
     const [id, texts] = data.samples[sample];
     const heading = element("h3", {},
-      element("span", { className: "change", textContent: won ? "▲ won" : "▼ lost" }),
+      element("span", { className: "change", textContent: won ? `▲ ${tr("won")}` : `▼ ${tr("lost")}` }),
       element("span", { textContent: checkpoint }),
       element("span", { textContent: `${protocol}, ${metric}` }),
       element("span", { textContent: id }));
     const shown = texts.filter(([label], place) => place === 0 || label === "expected");
     const others = texts.filter((text) => !shown.includes(text));
     const facts = element("dl", {}, ...shown.map(fieldFact),
-      fact(`${model} said`, reference ?? "not at hand"), fact(`${checkpoint} says`, response));
-    const rest = element("details", { className: "whole" }, element("summary", { textContent: "The item and its other fields" }),
-      element("dl", {}, fact("item", element("code", { textContent: nodeid })), ...others.map(fieldFact)));
+      fact(tr("{model} said", { model }), reference ?? tr("not at hand")), fact(tr("{model} says", { model: checkpoint }), response));
+    const rest = element("details", { className: "whole" }, element("summary", { textContent: tr("The item and its other fields") }),
+      element("dl", {}, fact(tr("item"), element("code", { textContent: nodeid })), ...others.map(fieldFact)));
     return element("li", { className: `flip ${won ? "won" : "lost"}` }, heading, facts, rest);
   }
 
@@ -143,9 +149,10 @@ function setUpFlips() {
     const lost = found.filter((row) => !row[1]).length;
     const number = (value) => value.toLocaleString("en");
     byId("found").textContent = found.length
-      ? `${number(found.length)} flips: ${number(lost)} lost, ${number(found.length - lost)} won`
-      : "No flip matches.";
-    byId("page").textContent = `Page ${number(page + 1)} of ${number(pages)}`;
+      ? tr("{n} flips: {lost} lost, {won} won",
+        { n: number(found.length), lost: number(lost), won: number(found.length - lost) })
+      : tr("No flip matches.");
+    byId("page").textContent = tr("Page {n} of {of}", { n: number(page + 1), of: number(pages) });
     byId("previous").disabled = page === 0;
     byId("next").disabled = page === pages - 1;
     byId("pages").hidden = pages === 1;

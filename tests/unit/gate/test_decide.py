@@ -17,7 +17,6 @@ from ckptbench.gate.verdict import (
     Word,
     decide,
     fails,
-    verdict_p,
 )
 
 
@@ -146,13 +145,6 @@ def test_holm_corrects_over_everything_gated_in_both_directions() -> None:
     ungated = [replace(other, gated=False) for other in others]
     assert decide([fallen, *ungated])[0].word == "regressed"
     assert decide([fallen, *ungated])[1].p_adjusted == 0.5
-
-
-def test_the_p_of_a_verdict_is_the_one_it_used() -> None:
-    better = verdict(compared(0.0231, **BETTER))
-    assert verdict_p(better) == "p better, Holm = 0.0001"
-    worse = verdict(compared(-0.0231, **WORSE))
-    assert verdict_p(worse) == "p worse, Holm = 0.0001"
 
 
 def test_metrics_that_cannot_be_tested_take_no_part_in_holms_correction() -> None:
