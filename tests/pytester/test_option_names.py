@@ -32,6 +32,7 @@ GIVEN = {
     "from-step": "300",
     "steps-per-epoch": "655",
     "report": "html,md",
+    "lang": "ko",
     "model": "served",
     "header": "X-Key: abcdefgh",
     "tokenizer": "runs/a",
