@@ -350,7 +350,7 @@ class Answering:
                     "settings": settings,
                     "notes": list(getattr(engine, "notes", ())),
                     "facts": dict(getattr(engine, "facts", {})),
-                    "accelerator": describe_accelerator(),
+                    "accelerator": getattr(engine, "accelerator", None) or describe_accelerator(),
                 },
             )
         _, fingerprint, settings = self._described[id(engine)]

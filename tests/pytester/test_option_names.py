@@ -30,6 +30,9 @@ GIVEN = {
     "checkpoint-pattern": "checkpoint_epoch_*.pt",
     "from-step": "300",
     "steps-per-epoch": "655",
+    "engine": "ray",
+    "replicas": "3",
+    "replica-resources": "gpus=0.5,cpus=4",
     "report": "html,md",
     "model": "served",
     "header": "X-Key: abcdefgh",
@@ -45,6 +48,7 @@ GIVEN = {
     "allow-mismatch": "temperature,max-tokens",
     "seq-len": "256",
     "limit": "2",
+    "shard": "2/3",
     "seed": "3",
     "num-samples": "5",
     "temperature": "0.8",
@@ -90,6 +94,7 @@ SWITCHES = {
     "max-length",
     "baseline",
     "update-baseline",
+    "decide",  # which needs a baseline
     "no-resume",
     "unsafe-exec",
 }
@@ -104,6 +109,7 @@ READ = {
     "fewshot-as-multiturn": "False",
     "gen-kwargs": '{"temperature": 0.6, "until": ["a,b"]}',
     "model-args": "{'attn_implementation': 'eager'}",
+    "replica-resources": "{'gpus': 0.5, 'cpus': 4.0}",
     "tolerance": "{'word@1': 0.025}",
     "must-see": "0.04",
     "gate-on": "('word@1', 'word/word@5')",

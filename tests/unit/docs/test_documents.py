@@ -66,6 +66,7 @@ OTHERS = {
 # Of pip, mypy, the client of the hub (`hf download`) and lm-eval (`--batch_size`).
 FOREIGN = {"batch", "extra-index-url", "revision", "strict"}
 FOREIGN |= {"array", "dependency", "gpus", "job-name", "parsable", "signal"}  # SLURM's
+FOREIGN |= {"address", "disable-usage-stats", "head", "port"}  # Ray's
 
 
 @cache
