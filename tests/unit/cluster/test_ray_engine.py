@@ -176,6 +176,7 @@ def test_a_replica_that_would_answer_otherwise_is_refused(other: dict[str, Any],
     odd = Actor(replace(SAME, node="node-2", **other))
     with pytest.raises(CkptbenchError, match=said):
         list(engine_of(Actor(), odd).answer(REQUESTS))
+    assert not odd.asked
 
 
 def test_one_that_came_back_with_other_weights_between_two_parts_is_refused() -> None:
@@ -225,7 +226,7 @@ def test_an_engine_failure_is_of_the_requests_without_an_answer() -> None:
     actor.answer = SimpleNamespace(remote=lambda load, requests: lambda: broken)
     found = dict(engine_of(actor).answer(REQUESTS[:3]))
     assert found[0] == Generated("p0", 1, "eos")
-    assert found[1:] if isinstance(found, list) else found[1] == Failed(broken.failure, "traceback")
+    assert found[1] == Failed(broken.failure, "traceback")
     assert found[2] == Failed(broken.failure, "")
 
 
@@ -245,9 +246,13 @@ def test_an_ended_session_is_not_answered() -> None:
         list(engine.answer(REQUESTS))
 
 
-def test_a_caller_that_stops_leaves_a_usable_engine() -> None:
-    engine = engine_of(Actor(), Actor())
+def test_a_caller_that_stops_leaves_an_engine_of_all_its_replicas() -> None:
+    actors = [Actor(), Actor()]
+    engine = engine_of(*actors)
     answers = engine.answer(REQUESTS)
     next(answers)
     answers.close()  # type: ignore[attr-defined]
+    for actor in actors:
+        actor.asked.clear()
     assert texts(engine) == RIGHT
+    assert all(actor.asked for actor in actors)
