@@ -109,6 +109,9 @@ class Engine(Protocol):
         notes: what a reader of the scores must know of the model; may be left out.
         facts: what the checkpoint states of its training, JSON scalars by name, such as `epoch`
             and `val_loss`; may be left out.
+        replicas: how many batches it answers at once; 1 where it is left out.
+        accelerator: what it runs on, texts by name, where that is not this process's GPU; may be
+            left out.
         give_up: a method without arguments, called from another thread when the session is ended
             by a signal: `answer` should raise soon. It may be left out; what then still runs is
             not waited for.

@@ -39,6 +39,7 @@ class CheckpointResolver:
             empty when it can, or when that is not known.
         check: raises a `CkptbenchError` for the first of a session's specs that is no checkpoint,
             or when there is none. Nothing is loaded.
+        runs_on: where the checkpoints would be loaded, as one sentence; empty on this machine.
         fetch: downloads what a spec names and this machine lacks; raises a `CkptbenchError`.
     """
 
@@ -49,6 +50,7 @@ class CheckpointResolver:
     why_not: Callable[[str, type], str] = lambda spec, request: ""
     check: Callable[[Sequence[str]], None] = lambda specs: None
     fetch: Callable[[str], None] = lambda spec: None
+    runs_on: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)

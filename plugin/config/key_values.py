@@ -169,6 +169,21 @@ def model_args(text: str) -> dict[str, str]:
     return found
 
 
+def resources(text: str) -> dict[str, float]:
+    """What a replica needs of a node of a cluster, by Ray's name of it.
+
+    Raises:
+        ArgumentTypeError: an amount is no number above 0, or no whole number where Ray needs one.
+    """
+    found = key_values(text, "NAME=N[,NAME=N...] such as gpus=0.5 or cpus=4,big_memory=1")
+    for name, amount in found.items():
+        if not is_number(amount) or amount < 0 or (amount == 0 and name not in ("cpus", "gpus")):
+            raise expected(f"a number above 0 for {name}", amount)
+        if amount > 1 and amount != int(amount):
+            raise expected(f"a whole number, or one below 1, for {name}", amount)
+    return {name: float(amount) for name, amount in found.items()}
+
+
 def key_values(text: str, what: str, texts: Collection[str] = ()) -> dict[str, Any]:
     """The values by key.
 

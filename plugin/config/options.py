@@ -132,6 +132,16 @@ class Options:
         help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
         "attn_implementation=eager|sdpa|flash_attention_2, trust_remote_code=DIR (the one "
         "checkpoint whose Python code may run)")
+    engine: str = option(parse.one_of("local", "ray"), "local", "local|ray",
+        help="where checkpoints are loaded: on this machine, or on the Ray cluster of RAY_ADDRESS "
+        "(default local)")
+    replicas: int | None = option(parse.positive_int, None, "N",
+        help="copies of the model on the Ray cluster (default: as many as its GPUs hold; without "
+        "GPUs, one a node)")
+    replica_resources: Mapping[str, float] = option(key_values.resources, {}, "NAME=N[,...]",
+        many="merge",
+        help="what a copy needs of a node: cpus, gpus, or a resource of the cluster's own, such as "
+        "gpus=0.5 (default gpus=1)")
     steps_per_epoch: int | None = option(parse.positive_int, None, "N",
         help="optimizer steps per epoch, for checkpoints whose epoch is not known")
 

@@ -298,7 +298,8 @@ class Answering:
             if pending:
                 self.check_time(group)
                 requests = [request for _, request, _ in pending]
-                for index, response in answer_requests(engine, requests, group.asked.batch_size):
+                at_once = group.asked.batch_size * getattr(engine, "replicas", 1)
+                for index, response in answer_requests(engine, requests, at_once):
                     if index not in expected:
                         again = "twice" if 0 <= index < len(pending) else f"of {len(pending):,}"
                         raise ValueError(f"it answered request {index} {again}")
@@ -350,7 +351,7 @@ class Answering:
                     "settings": settings,
                     "notes": list(getattr(engine, "notes", ())),
                     "facts": dict(getattr(engine, "facts", {})),
-                    "accelerator": describe_accelerator(),
+                    "accelerator": getattr(engine, "accelerator", None) or describe_accelerator(),
                 },
             )
         _, fingerprint, settings = self._described[id(engine)]

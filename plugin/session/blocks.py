@@ -18,6 +18,7 @@ from ..api.sample import Sample
 from .group import Group
 
 BLOCK_SIZE = 2048
+CLUSTER_BLOCKS = 16  # so many at once keep the replicas of a cluster busy to their end
 _BLOCKS_OF_A_WORKER = 4
 
 

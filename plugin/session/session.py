@@ -26,7 +26,7 @@ from ..results.lease import TAKEN_OVER
 from ..results.stored_run import PlannedItem
 from .answering import ANSWERING, Answering
 from .baseline import check_baseline, read_baseline, with_baseline
-from .blocks import Plan, cut, step_of
+from .blocks import BLOCK_SIZE, CLUSTER_BLOCKS, Plan, cut, step_of
 from .collection import Collected, length_of
 from .group import Group
 from .item import SampleItem
@@ -95,6 +95,12 @@ class BenchSession:
         """
         if not workerinput:
             options = with_baseline(options, config)
+            if options.engine == "ray" and config.getoption("numprocesses", None):
+                raise CkptbenchError(
+                    "one process hands out the samples to the replicas of a cluster",
+                    where="--engine ray",
+                    remedy="leave -n out; --replicas=N says how many answer at once",
+                )
         checkpoints = checkpoint_params(options.checkpoint)
         if workerinput:  # those that the main process found
             found = workerinput["ckptbench_checkpoints"]
@@ -256,7 +262,8 @@ class BenchSession:
         # The items live as long as the session: garbage collection need not visit them.
         gc.freeze()
         groups = [(i.group.index, i.stage) if isinstance(i, SampleItem) else None for i in items]
-        plan = cut(groups, [length_of(i) for i in items], run.workers)
+        size = BLOCK_SIZE * (CLUSTER_BLOCKS if self.options.engine == "ray" else 1)
+        plan = cut(groups, [length_of(i) for i in items], run.workers, size)
         if run.worker in ("", "gw0"):
             self._store_plan(planned, plan)
         if not run.worker:

@@ -205,6 +205,8 @@ def _dry_run_lines(bench: BenchSession) -> Iterator[str]:
     )
     if not bench.checkpoints:
         yield "no --checkpoint is given"
+    elif bench.collected.resolver is not None and (machines := bench.collected.resolver.runs_on()):
+        yield machines
     yield f"results would lie in {bench.run.folder}"
     for path in dict.fromkeys(group.asked.output_path for group in bench.collected.groups):
         if path:

@@ -122,6 +122,12 @@ def test_batch_size_bounds_what_the_engine_gets_at_once(two: Any) -> None:
     assert (two.path / "calls.log").read_text().split() == ["3", "1"]
 
 
+def test_replicas_get_a_batch_each(two: Any) -> None:
+    two.change("conftest.py", "    settings = {", "    replicas = 2\n    settings = {")
+    two.run(configured(two, tasks={"letter": {"batch_size": 1}}))
+    assert (two.path / "calls.log").read_text().split() == ["2", "2"]
+
+
 # Who said so
 
 

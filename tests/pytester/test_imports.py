@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("torch", "transformers", "datasets", "kiwipiepy", "numpy", "scipy", "pydantic")
+HEAVY = ("torch", "transformers", "datasets", "kiwipiepy", "numpy", "scipy", "pydantic", "ray")
 # Other installed plugins may import what they like.
 ALONE = "'-p', 'ckptbench.hooks', '-p', 'ckptbench.fixtures'"
 TELL = (
@@ -55,4 +55,4 @@ def test_collecting_benchmarks_loads_no_model_library(tmp_path: Path) -> None:
         f"pytest.main(['--pyargs', 'ckptbench.benchmarks', '--collect-only', {ALONE}])",
         tmp_path,
     )
-    assert not {"torch", "transformers", "datasets"}.intersection(found)
+    assert not {"torch", "transformers", "datasets", "ray"}.intersection(found)

@@ -68,6 +68,7 @@ OTHERS = {
 FOREIGN = {"batch", "extra-index-url", "revision", "strict"}
 FOREIGN |= {"host"}  # servers'
 FOREIGN |= {"array", "dependency", "gpus", "job-name", "parsable", "signal"}  # SLURM's
+FOREIGN |= {"address", "disable-usage-stats", "head", "port"}  # Ray's
 
 
 @cache

@@ -36,6 +36,7 @@ FIXTURES = [
     "checkpoints",
     "engines",
     "endpoints",
+    "cluster",
     "sandbox",
     "datasets",
     "lm_eval",

@@ -1,0 +1,179 @@
+"""A run on a Ray cluster of two nodes, both on this machine, is the run that one machine makes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from run_folder import RunFolder
+
+from ckptbench.fixtures.checkpoints.resolve import resolve
+
+pytest.importorskip("ray", reason="ray is not installed: pip install 'ckptbench[ray]'")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.sandbox,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),
+]
+ROOT = Path(__file__).parents[2]
+SUITE = ["-m", "pytest", "--pyargs", "ckptbench.benchmarks", "-p", "no:cacheprovider"]
+OF_THE_DEMO = ["--checkpoint=demo-mlm", "--no-resume"]
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+
+HOLD = """
+import time
+from pathlib import Path
+from ckptbench.fixtures.cluster.engine import RayEngine
+
+answers = RayEngine.answer
+
+def answer(self, requests):
+    while len(self._free) < self.replicas:
+        self._wait(())
+    for answered in answers(self, requests):
+        yield answered
+        Path("answering").touch()
+        while not Path("go-on").exists():
+            time.sleep(0.02)
+
+RayEngine.answer = answer
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes with one CPU each."""
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        made = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+        made.add_node(**NODE)
+        patch.setenv("RAY_ADDRESS", made.address)
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What a run without a cluster found of each sample."""
+    folder = tmp_path_factory.mktemp("here")
+    run(folder, *OF_THE_DEMO, "--run-id=run")
+    return outcomes(folder)
+
+
+def begin(folder: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, *SUITE, f"--rootdir={folder}", *options]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def run(folder: Path, *options: str) -> str:
+    process = begin(folder, *options)
+    output = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, output
+    return output
+
+
+def outcomes(folder: Path, run_id: str = "run") -> list[dict[str, Any]]:
+    """What was answered and decided of each sample.
+
+    The log probabilities of a list of candidates are left out: their last digits are those of the
+    batch. That of the right answer, which a score is made of, is in it.
+    """
+    found = RunFolder(folder / "results" / run_id).samples()
+    assert found
+    for row in found:
+        row["response"].pop("logprobs", None)
+        row.pop("seconds", None)  # of a program
+    return sorted(found, key=lambda row: (str(row["nodeid"]), str(row["protocol"])))
+
+
+def statuses(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
+    return {(row["protocol"], row["id"]): (row["status"], row["values"]) for row in rows}
+
+
+def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not happened():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.02)
+
+
+def test_outcomes_are_those_of_a_local_run(
+    cluster: Any, here: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    output = run(tmp_path, *OF_THE_DEMO, "--run-id=run", "--engine=ray")
+    assert "answered by 2 replicas of each checkpoint, with 1 CPU each" in output
+    assert outcomes(tmp_path) == here
+
+
+def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
+    given = ["--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8", "--no-resume"]
+    run(tmp_path, *given, "--run-id=here")
+    run(tmp_path, *given, "--run-id=there", "--engine=ray")
+    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
+
+
+def test_a_node_that_is_lost_halfway_changes_no_outcome(
+    cluster: Any, here: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """The session stops at its first answer until the node is gone, and later until one is new."""
+    (tmp_path / "hold.py").write_text(HOLD)
+    process = begin(tmp_path, *OF_THE_DEMO, "--run-id=run", "--engine=ray", "-p", "hold")
+    wait_until((tmp_path / "answering").exists, process)
+    (lost,) = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
+    cluster.remove_node(lost, allow_graceful=False)
+    cluster.add_node(**NODE)
+    (tmp_path / "go-on").touch()
+    output = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, output
+    assert outcomes(tmp_path) == here
+    log = (tmp_path / "results" / "run" / "run.log").read_text("utf-8")
+    assert "a replica was lost with" in log
+    assert log.count("a replica is ready") > 2, "one that was lost came back"
+
+
+def test_a_dry_run_names_what_the_cluster_has(cluster: Any, tmp_path: Path) -> None:
+    output = run(tmp_path, *OF_THE_DEMO, "--engine=ray", "--dry-run")
+    assert "on a Ray cluster of 2 nodes: 2 CPUs" in output
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_folder_that_the_nodes_do_not_have_is_sent(
+    cluster: Any, here: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes share this disk, but not the home directory."""
+    shutil.copytree(resolve("demo-mlm").path, tmp_path / "home" / "sent")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    output = run(tmp_path, "--checkpoint=~/sent", "--run-id=run", "--engine=ray")
+    assert "2 replicas" in output
+    assert statuses(outcomes(tmp_path)) == statuses(here)
+
+
+def test_the_cluster_file_of_the_documents_is_valid() -> None:
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    page = (ROOT / "docs/clusters.md").read_text("utf-8")
+    (block,) = re.findall(r'^```yaml title="cluster.yaml"\n(.*?)^```$', page, re.M | re.S)
+    described = prepare_config(yaml.safe_load(block))
+    validate_config(described)
+    assert described["max_workers"] == len(described["provider"]["worker_ips"])
+
+
+def test_what_the_cluster_has_no_room_for_is_refused(cluster: Any, tmp_path: Path) -> None:
+    process = begin(tmp_path, *OF_THE_DEMO, "--engine=ray", "--replica-resources=gpus=1")
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode == 4, output
+    assert "no node of the cluster has 1 GPU, 1 CPU" in output

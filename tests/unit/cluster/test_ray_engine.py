@@ -1,0 +1,258 @@
+"""The driver's half of a cluster: who is asked what, and which replicas are refused.
+
+Ray is played by a few lines that run a call when it is waited for; `tests/e2e/test_ray_cluster.py`
+has the real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ckptbench import Checkpoint, CheckpointKind, CkptbenchError, Failed, Generate, Generated
+from ckptbench.fixtures.cluster import engine as module
+from ckptbench.fixtures.cluster.engine import RayEngine
+from ckptbench.fixtures.cluster.replica import Answered, Identity, Load, Refused, versions
+
+SAME = Identity("node-1", versions(), "f00d", {"seq_len": 8, "dtype": "fp32"}, 2)
+
+
+class RayError(Exception):
+    """As in Ray, the base of the others."""
+
+
+class RayTaskError(RayError):
+    """A call raised."""
+
+
+class ActorDiedError(RayError):
+    """An actor that Ray starts no more."""
+
+
+class ActorUnavailableError(RayError):
+    """An actor that was lost, and is started anew."""
+
+
+class ObjectLostError(RayError):
+    """A result that was lost with its node."""
+
+
+class FakeRay:
+    """Calls in the order in which they were made, one done at a time."""
+
+    exceptions = SimpleNamespace(
+        RayError=RayError,
+        RayTaskError=RayTaskError,
+        ActorDiedError=ActorDiedError,
+        ObjectLostError=ObjectLostError,
+    )
+
+    def __init__(self) -> None:
+        self.stored: list[bytes] = []
+
+    def wait(self, calls: Sequence[Any], timeout: float) -> tuple[list[Any], list[Any]]:
+        return list(calls[:1]), list(calls[1:])
+
+    def get(self, call: Callable[[], Any]) -> Any:
+        found = call()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def put(self, value: Any) -> Any:
+        self.stored.append(value.tobytes())
+        return len(self.stored) - 1
+
+
+@dataclass
+class Actor:
+    """Answers a prompt with itself, as `identity`, after `lost` was raised once each.
+
+    Attributes:
+        dies_on: a prompt that ends it, whenever it is asked.
+    """
+
+    identity: Any = SAME
+    lost: list[Exception] = field(default_factory=list)
+    dies_on: str = ""
+    asked: list[list[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.describe = SimpleNamespace(options=self._options)
+        self.answer = SimpleNamespace(remote=self._answer)
+
+    def _options(self, max_task_retries: int) -> Any:
+        assert max_task_retries == -1
+        return SimpleNamespace(remote=self._describe)
+
+    def _describe(self, load: Load) -> Callable[[], Any]:
+        return lambda: self.identity(load) if callable(self.identity) else self.identity
+
+    def _answer(self, load: Load, requests: Sequence[Generate]) -> Callable[[], Any]:
+        prompts = [request.prompt for request in requests]
+
+        def call() -> Any:
+            if self.dies_on in prompts:
+                return ActorUnavailableError("it was restarted")
+            if self.lost:
+                return self.lost.pop()
+            self.asked.append(prompts)
+            answers = [(i, Generated(prompt, 1, "eos")) for i, prompt in enumerate(prompts)]
+            return Answered(self._describe(load)(), answers)
+
+        return call
+
+
+KIND = CheckpointKind("folder", "a folder", Path.is_dir, lambda checkpoint, options: None)  # type: ignore[arg-type, return-value]
+REQUESTS = [Generate(f"p{i}", 4) for i in range(300)]
+
+
+def engine_of(*actors: Actor, path: Path = Path("/nowhere")) -> RayEngine:
+    return RayEngine(FakeRay(), actors, Checkpoint("spec", path, KIND))
+
+
+def texts(engine: RayEngine) -> dict[int, Any]:
+    found = list(engine.answer(REQUESTS))
+    assert len({index for index, _ in found}) == len(found) == len(REQUESTS)
+    return {i: answer.text if isinstance(answer, Generated) else answer for i, answer in found}
+
+
+RIGHT = {i: f"p{i}" for i in range(300)}
+
+
+def test_all_replicas_answer_and_each_index_comes_once() -> None:
+    actors = [Actor(), Actor(), Actor()]
+    engine = engine_of(*actors)
+    assert texts(engine) == RIGHT
+    assert texts(engine) == RIGHT, "an engine is asked block after block"
+    assert all(actor.asked for actor in actors)
+    assert (engine.fingerprint, engine.settings) == ("f00d", SAME.settings)
+
+
+@pytest.mark.parametrize("error", [ActorUnavailableError("x"), ObjectLostError("x")])
+def test_a_part_that_was_lost_is_asked_again(error: Exception) -> None:
+    assert texts(engine_of(Actor(lost=[error, error]), Actor())) == RIGHT
+
+
+def test_a_replica_that_ray_gives_up_leaves_its_part_to_the_others() -> None:
+    dead = Actor(lost=[ActorDiedError("its node is gone")])
+    engine = engine_of(dead, Actor())
+    dead.identity = ActorDiedError("its node is gone")
+    assert texts(engine) == RIGHT
+
+
+def test_without_a_replica_the_error_says_why() -> None:
+    only = Actor()
+    engine = engine_of(only)
+    only.lost = [ActorDiedError("gone")]
+    only.identity = ActorDiedError("first line\nModuleNotFoundError: No module named 'x'")
+    with pytest.raises(CkptbenchError, match="no replica is left: ModuleNotFoundError: No module"):
+        list(engine.answer(REQUESTS))
+
+
+def test_a_part_that_ends_every_replica_fails_alone() -> None:
+    found = texts(engine_of(Actor(dies_on="p7"), Actor(dies_on="p7")))
+    failed = {index for index, answer in found.items() if isinstance(answer, Failed)}
+    assert 7 in failed
+    assert len(failed) < len(REQUESTS)
+    assert "3 replicas were lost" in found[7].reason
+    assert all(found[i] == f"p{i}" for i in found if i not in failed)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"fingerprint": "beef"}, "node node-2 has another spec than node node-1"),
+        ({"settings": {"seq_len": 8, "dtype": "bf16"}}, "dtype=bf16, and node node-1 with .*fp32"),
+        ({"versions": {**versions(), "torch": "2.0.0"}}, "torch is 2.0.0 on node node-2, and "),
+    ],
+)
+def test_a_replica_that_would_answer_otherwise_is_refused(other: dict[str, Any], said: str) -> None:
+    odd = Actor(replace(SAME, node="node-2", **other))
+    with pytest.raises(CkptbenchError, match=said):
+        list(engine_of(Actor(), odd).answer(REQUESTS))
+    assert not odd.asked
+
+
+def test_one_that_came_back_with_other_weights_between_two_parts_is_refused() -> None:
+    only = Actor()
+    engine = engine_of(only)
+    only.identity = replace(SAME, node="node-2", fingerprint="beef")
+    with pytest.raises(CkptbenchError, match="has another spec"):
+        list(engine.answer(REQUESTS))
+    assert len(only.asked) == 1
+
+
+def test_what_a_replica_refuses_is_the_error_with_its_node() -> None:
+    refused = Refused("node-1", "the weights are cut short", "model.safetensors", "copy it again")
+    with pytest.raises(CkptbenchError) as found:
+        engine_of(Actor(refused))
+    assert str(found.value) == (
+        "model.safetensors on node node-1: the weights are cut short\n  copy it again"
+    )
+
+
+def test_files_are_sent_once_to_the_nodes_that_lack_them(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "config.json").write_bytes(b"{}")
+    (tmp_path / "optimizer.pt").write_bytes(b"not needed")
+    absent = Refused("node-2", "it does not exist", "", "", absent=True)
+
+    def late(load: Load) -> Any:
+        return SAME if load.files else absent
+
+    engine = engine_of(Actor(late), Actor(late), Actor(), path=tmp_path)
+    assert texts(engine) == RIGHT
+    assert sorted(engine._ray.stored) == [b"weights", b"{}"]
+    assert sorted(engine._load.files) == ["config.json", "model.safetensors"]
+
+
+def test_a_single_file_is_not_sent(tmp_path: Path) -> None:
+    file = tmp_path / "model.pt"
+    file.touch()
+    absent = Refused("node-2", "it does not exist", "", "", absent=True)
+    with pytest.raises(CkptbenchError, match="node node-2 does not find spec"):
+        engine_of(Actor(absent), path=file)
+
+
+def test_an_engine_failure_is_of_the_requests_without_an_answer() -> None:
+    actor = Actor()
+    broken = Answered(SAME, [(0, Generated("p0", 1, "eos"))], "the engine failed: x", "traceback")
+    actor.answer = SimpleNamespace(remote=lambda load, requests: lambda: broken)
+    found = dict(engine_of(actor).answer(REQUESTS[:3]))
+    assert found[0] == Generated("p0", 1, "eos")
+    assert found[1] == Failed(broken.failure, "traceback")
+    assert found[2] == Failed(broken.failure, "")
+
+
+def test_a_cluster_without_room_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "NO_REPLICA_S", 0.0)
+    monkeypatch.setattr(FakeRay, "wait", lambda self, calls, timeout: ([], list(calls)))
+    with pytest.raises(CkptbenchError, match="no room for a replica"):
+        engine_of(Actor())
+
+
+def test_an_ended_session_is_not_answered() -> None:
+    engine = engine_of(Actor())
+    engine.give_up()
+    with pytest.raises(RuntimeError):
+        list(engine.answer(REQUESTS))
+
+
+def test_a_caller_that_stops_leaves_an_engine_of_all_its_replicas() -> None:
+    actors = [Actor(), Actor()]
+    engine = engine_of(*actors)
+    answers = engine.answer(REQUESTS)
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    for actor in actors:
+        actor.asked.clear()
+    assert texts(engine) == RIGHT
+    assert all(actor.asked for actor in actors)
