@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._util.errors import nearest
@@ -60,6 +61,20 @@ def add_command(
     )
     command.set_defaults(run=run, summary=help)
     return command
+
+
+def add_runs_folder(
+    command: argparse.ArgumentParser, what: str = "folder of runs, or of one"
+) -> None:
+    """Add the argument that names a results folder."""
+    command.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        default=Path("results"),
+        metavar="DIR",
+        help=f"{what} (default: results)",
+    )
 
 
 def add_group(commands: Commands, name: str, summary: str) -> argparse.ArgumentParser:

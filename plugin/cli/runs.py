@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._util.errors import CkptbenchError
 from .._util.text import aligned, listed
-from .arguments import Commands, add_command
+from .arguments import Commands, add_command, add_runs_folder
 from .store import stored_answers
 
 if TYPE_CHECKING:
@@ -32,14 +32,7 @@ def register(commands: Commands) -> None:
         help="list the runs of a results folder",
         examples=_EXAMPLES,
     )
-    command.add_argument(
-        "folder",
-        type=Path,
-        nargs="?",
-        default=Path("results"),
-        metavar="DIR",
-        help="the folder of runs (default: results)",
-    )
+    add_runs_folder(command, "the folder of runs")
 
 
 def run(arguments: argparse.Namespace) -> int:

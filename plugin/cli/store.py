@@ -11,7 +11,7 @@ from pathlib import Path
 from .._util.errors import CkptbenchError
 from .._util.text import counted
 from ..results.integrity import UNREADABLE, faults, read_only, set_aside, stores_of
-from .arguments import Commands, add_command, tell
+from .arguments import Commands, add_command, add_runs_folder, tell
 
 _EXAMPLES = """\
   ckptbench store ls
@@ -36,14 +36,7 @@ def register(commands: Commands) -> None:
         examples=_EXAMPLES,
     )
     store.add_argument("action", choices=("ls", "verify", "prune"))
-    store.add_argument(
-        "folder",
-        type=Path,
-        nargs="?",
-        default=Path("results"),
-        metavar="DIR",
-        help="folder of runs, or of one (default: results)",
-    )
+    add_runs_folder(store)
     store.add_argument(
         "--older-than", type=float, metavar="DAYS", help="prune: runs not written for so many days"
     )

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from .._util.errors import CkptbenchError
 from ..config.parsers import whole_number
-from .arguments import Commands, add_command, add_options
+from .arguments import Commands, add_command, add_options, add_runs_folder
 from .runs import HEADINGS, folders_of_runs, row_of
 
 _LOCAL = "127.0.0.1"
@@ -43,14 +43,7 @@ def register(commands: Commands) -> None:
         help="browse the runs of a results folder and their reports",
         examples=_EXAMPLES,
     )
-    command.add_argument(
-        "folder",
-        type=Path,
-        nargs="?",
-        default=Path("results"),
-        metavar="DIR",
-        help="folder of runs, or of one (default: results)",
-    )
+    add_runs_folder(command)
     command.add_argument(
         "--port", type=whole_number, default=0, metavar="N", help="port (default: a free one)"
     )
