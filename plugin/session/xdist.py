@@ -256,6 +256,7 @@ class BlockScheduler:
             self._fill_queues(self._collection)
         for node in self.nodes:
             self._feed(node)
+        self._look()  # perhaps nothing comes before the first one, or a worker died before one
 
     def _fill_queues(self, collection: Sequence[str]) -> None:
         block_of = array("q", [-1] * len(collection))

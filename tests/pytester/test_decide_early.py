@@ -65,6 +65,24 @@ def test_what_is_uncertain_is_asked_to_the_end(compared: Any, run: Any) -> None:
     assert compared.coverage["not_needed"] == 0
 
 
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+def test_few_samples_of_which_none_comes_before_the_first_look(
+    project: Any, workers: tuple[str, ...]
+) -> None:
+    rows = [Sample(f"s-{n:02}", {"text": f"right {n:03}"}) for n in range(400)]
+    later = [row for row in rows if stage_of(row.cluster, 0) > 1][:3]
+    project.write([row.fields["text"] for row in later])
+    project.change(
+        "test_bench.py",
+        'ROWS = [Sample(f"s-{i:02}", {"text": text}) for i, text in enumerate(TEXTS)]',
+        'ROWS = [Sample(f"s-{int(text[6:]):02}", {"text": text}) for text in TEXTS]',
+    )
+    assert project.run("--baseline=base.json", "--update-baseline", "--run-id=old").ret == 0
+    result = project.run_apart(*EARLY, "--no-resume", *workers)
+    assert result.ret == 0
+    assert project.coverage["scored"] == 3
+
+
 def test_the_same_run_without_the_option_asks_the_rest(compared: Any) -> None:
     with compared.spoiled(*TEXTS[::2]):
         compared.run(*EARLY)
