@@ -21,6 +21,9 @@ TESTS = Path(__file__).parent
 # A shell's job in the background ignores Ctrl-C, and so would all that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# So does one that outlives its terminal (`nohup`) with the terminal's end.
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Markers that follow from what a test asks for.
 MARKER_OF = {
