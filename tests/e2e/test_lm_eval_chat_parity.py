@@ -220,8 +220,8 @@ def test_what_nobody_can_obey_is_refused_before_anything_is_asked(place: Any) ->
     for options, words, status in (
         ("--gen-kwargs=tempature=1", "unknown key 'tempature' (did you mean 'temperature'?)", 4),
         ("--gen-kwargs=top_k=40", "top_k is not supported by the engines here", 4),
-        ("--gen-kwargs=do_sample=true", "tiny_return would draw at temperature 0", 2),
-        ("--fewshot-as-multiturn", "add --apply-chat-template", 2),
+        ("--gen-kwargs=do_sample=true", "tiny_return would draw at temperature 0", 4),
+        ("--fewshot-as-multiturn", "add --apply-chat-template", 4),
         ("--model-args=dtype=float32", "dtype has an option of its own: --dtype", 4),
         ("--model-args=trust_remote_code=true", "would run code that comes with the weights", 4),
         ("--model-args=revision=main", "demo-code has no revisions", 4),

@@ -42,7 +42,7 @@ def test_one_folder_is_trusted_by_name(workspace: Any) -> None:
     refused = workspace.run(f"{start} --model-args=trust_remote_code=models/other", **variables)
     assert "is no checkpoint of this session" in refused.expect(4)
     assert not (workspace.path / "modules").exists()
-    unnamed = " ".join(workspace.run(start, **variables).expect(1).split())
+    unnamed = " ".join(workspace.run(start, **variables).expect(4).split())
     assert "--model-args trust_remote_code=" in unnamed
 
     named = f"{start} --model-args=trust_remote_code=models/own"

@@ -218,6 +218,13 @@ def test_nobody_at_an_address_is_one_clear_error(serve: Serve, connected: Serve)
     assert "start the server first" in str(caught.value)
 
 
+def test_a_server_that_was_never_there_is_not_waited_for(serve: Serve, connected: Serve) -> None:
+    server = serve()
+    server.stop()
+    with pytest.raises(CkptbenchError, match="after 3 tries"):
+        connected(server, retries=50)
+
+
 # What goes wrong
 
 
