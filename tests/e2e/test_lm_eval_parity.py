@@ -165,6 +165,7 @@ def test_lm_evals_own_tables_show_the_files_as_its_own(ours: Any, theirs: Any) -
         assert make_table(joined, part) == make_table(expected, part)
 
 
+@pytest.mark.slow
 def test_the_file_of_a_group_holds_its_tasks(ours: Any) -> None:
     content = json.loads((ours("as-it-likes") / "tiny_choices_results.json").read_text())
     for part in ("configs", "versions", "n-shot", "higher_is_better", "n-samples"):

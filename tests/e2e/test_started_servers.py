@@ -108,10 +108,12 @@ def answers(project: Path) -> dict[str, set[str]]:
     return found
 
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc"),
+]
 
 
-@pytest.mark.slow
 def test_two_checkpoints_behind_one_command_are_never_taken_for_each_other(project: Path) -> None:
     sweep = ("--checkpoint=one", "--checkpoint=two", SERVE)
     done = run(project, *sweep)

@@ -23,7 +23,7 @@ def compared(project: Any) -> Any:
     return project
 
 
-@pytest.fixture(params=[0, 2])
+@pytest.fixture(params=[0, pytest.param(2, marks=pytest.mark.slow)])
 def run(request: pytest.FixtureRequest, compared: Any) -> Any:
     """Runs the project in one process, or with workers, and asks everything anew."""
     if not request.param:
@@ -65,7 +65,9 @@ def test_what_is_uncertain_is_asked_to_the_end(compared: Any, run: Any) -> None:
     assert compared.coverage["not_needed"] == 0
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["alone", "workers"]
+)
 def test_few_samples_of_which_none_comes_before_the_first_look(
     project: Any, workers: tuple[str, ...]
 ) -> None:

@@ -90,6 +90,7 @@ def test_an_engine_gives_up_and_is_asked_nothing_more(slow: Any) -> None:
     assert stored.isdisjoint(asked(slow)[5:])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_interrupted_ends_with_the_time_and_everything_is_written_before(
     slow: Any,
 ) -> None:

@@ -316,7 +316,13 @@ def of(arguments: list[str]) -> list[str]:
     return arguments if named else ["--checkpoint=demo-mlm", *arguments]
 
 
-@pytest.mark.parametrize("row", DATA, ids=[row[0] for row in DATA])
+SLOW = {"a task of nobody"}  # for the nearest name, lm-eval's index of all tasks is made
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(r, id=r[0], marks=[pytest.mark.slow] if r[0] in SLOW else []) for r in DATA],
+)
 def test_data_or_a_checkpoint_that_cannot_be_used(suite: Any, row: Row) -> None:
     _, arguments, prepare, words = row
     prepare(suite.path)

@@ -59,6 +59,7 @@ def test_a_file_has_a_line_now_and_then(project: Any, monkeypatch: pytest.Monkey
     project.run("-q").stdout.no_fnmatch_line("* of 4 samples*")
 
 
+@pytest.mark.slow
 def test_workers_are_said_to_load(project: Any) -> None:
     project.write([f"right {n}" for n in range(8)])
     assert project.run_apart("-n2").outlines.count("loading the engine in 2 workers") == 1

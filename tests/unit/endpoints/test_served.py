@@ -119,6 +119,7 @@ def test_words_with_braces_and_spaces_reach_a_server_as_they_are(tmp_path: Path)
     assert str(['{"a": 1}', "x=7", str(demo.path)]) in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_fingerprint_is_of_the_files_and_the_command_and_not_of_the_port(
     serve: Any, connected: Any
 ) -> None:
