@@ -109,6 +109,12 @@ def _file(path: Path) -> Result:
         return read_eval_results([path])
     version = content.get("format")
     if version in (SUMMARY_FORMAT, *OLDER_SUMMARY_FORMATS):
+        if path.name != SUMMARY:  # the samples beside it are found by that name
+            raise CkptbenchError(
+                f"is a run's summary under another name than {SUMMARY}",
+                where=str(path),
+                remedy="give the run's folder",
+            )
         return read_run(path.parent)
     if version in (BASELINE_FORMAT, *OLDER_FORMATS):
         return read_baseline(path)

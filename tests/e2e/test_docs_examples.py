@@ -56,6 +56,7 @@ def authors_folder(tmp_path: Path, make_elsewhere: Any) -> Any:
     return workspace
 
 
+@pytest.mark.slow
 def test_a_benchmark_in_twenty_lines(authors_folder: Any) -> None:
     code = modules("docs/writing-a-benchmark.md")["test_capitals.py"]
     assert len([line for line in code.splitlines() if line.strip()]) <= 20
@@ -71,6 +72,7 @@ def test_an_engine_of_ones_own_needs_no_checkpoint(authors_folder: Any) -> None:
     assert scores(authors_folder.path) == {"capitals@1": 1 / 4, "capitals@3": 2 / 4}
 
 
+@pytest.mark.slow
 def test_a_graded_benchmark(authors_folder: Any) -> None:
     code = modules("docs/writing-a-benchmark.md")["conftest.py"]
     (authors_folder.path / "conftest.py").write_text(code, encoding="utf-8")
@@ -237,6 +239,7 @@ def scores_by_protocol(folder: Path) -> dict[tuple[str, str], float]:
     }
 
 
+@pytest.mark.slow
 def test_a_metric_of_ones_own(authors_folder: Any) -> None:
     code = modules("docs/extending.md")["median.py"]
     engine = modules("docs/writing-a-benchmark.md")["conftest.py"]

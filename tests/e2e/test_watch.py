@@ -198,6 +198,7 @@ def wait_for(something: Callable[[], object], process: subprocess.Popen[str] | N
     pytest.fail("it did not happen within a minute")
 
 
+@pytest.mark.slow
 def test_what_is_there_is_evaluated_in_the_order_of_training(project: Project) -> None:
     for step, skill in ((200, 60), (1000, 120), (900, 90)):
         save(project.runs, step, skill)

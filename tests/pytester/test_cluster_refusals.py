@@ -7,6 +7,7 @@ import pytest
 SUITE = ("--pyargs", "ckptbench.benchmarks", "--limit=2", "--engine=ray", "--checkpoint=demo-mlm")
 
 
+@pytest.mark.slow
 def test_without_ray_the_extra_is_named(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(hide="import sys\nsys.modules['ray'] = None")
     result = pytester.runpytest_subprocess(*SUITE, "-p", "hide", "--rootdir=.", timeout=120)

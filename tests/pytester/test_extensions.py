@@ -132,6 +132,7 @@ def pytest_ckptbench_checkpoint_kinds():
 """
 
 
+@pytest.mark.slow
 def test_a_kind_of_checkpoint(acme: Package) -> None:
     acme.install(KIND)
     acme.project.file("conftest.py", "")
@@ -168,6 +169,7 @@ def test_a_watch_waits_until_such_a_checkpoint_is_complete(acme: Package) -> Non
     assert [each["name"] for each in acme.project.summary["checkpoints"]] == ["a.acme"]
 
 
+@pytest.mark.slow
 def test_a_report_format(acme: Package) -> None:
     acme.install(
         """

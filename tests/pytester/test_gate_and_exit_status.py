@@ -24,6 +24,7 @@ def compared(project: Any) -> Any:
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["-n0", "-n1"])
 def test_a_run_that_is_refused_after_its_plan_leaves_no_folder(standard: Any, workers: str) -> None:
     refused = standard.run_apart("--run-id=new", "--gate-on=word@9", workers)

@@ -116,12 +116,14 @@ def test_items_that_run_pytests_way_are_no_cases_either(standard: Any, option: s
     assert not [name for name in cases_of(standard) if name.startswith("test_bench/")]
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_cases(standard: Any) -> None:
     pytest.importorskip("xdist")
     standard.run_apart("-n2", "--junitxml=junit.xml")
     assert len(cases_of(standard)) == 4
 
 
+@pytest.mark.slow
 def test_a_sample_that_its_worker_died_in_is_an_error(project: Any) -> None:
     pytest.importorskip("xdist")
     project.write(["right a", "die b", "right c"])

@@ -64,6 +64,7 @@ def test_json_report_has_the_summary_under_our_name(standard: Any) -> None:
     assert report["ckptbench"] == standard.summary
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_json_report")
 def test_json_report_of_workers_has_the_same(standard: Any) -> None:
     pytest.importorskip("xdist")
@@ -142,6 +143,7 @@ def test_a_flaky_mark_reruns_that_benchmark(project: Any) -> None:
     assert project.coverage["scored"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_rerunfailures")
 def test_reruns_with_workers(project: Any) -> None:
     pytest.importorskip("xdist")
@@ -286,6 +288,7 @@ def test_it_is_refused_for_a_mark_of_a_benchmark_too(imitated: Any, name: str, m
     result.stderr.fnmatch_lines([f"*{name}: would *"])
 
 
+@pytest.mark.slow
 def test_workers_refuse_it_too(imitated: Any) -> None:
     pytest.importorskip("xdist")
     result = with_plugin(imitated, "pytest-forked", "--forked", "-n2")

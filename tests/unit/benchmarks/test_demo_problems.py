@@ -70,6 +70,7 @@ def test_no_problem_is_in_the_training_text() -> None:
         assert problem["entry_point"] not in names
 
 
+@pytest.mark.slow
 def test_the_training_text_is_what_the_plan_says() -> None:
     plan = train_demo_code.Plan()
     assert len(training()) > 0.9 * plan.programs

@@ -185,6 +185,7 @@ def test_a_dataset_is_named_in_one_word(spec: str, dataset: HubDataset) -> None:
     assert HubDataset.parse(spec, split="test") == dataset
 
 
+@pytest.mark.slow
 def test_without_the_network_a_dataset_is_read_from_the_cache(tmp_path: Path) -> None:
     repository = tmp_path / "hub/datasets--maker--texts"
     (repository / "refs").mkdir(parents=True)

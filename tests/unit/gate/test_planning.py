@@ -113,6 +113,7 @@ def test_the_trials_are_read_off_the_shares_that_passed() -> None:
     assert trials_of([0.123456789]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trials", "k", "drop"), [(2, 1, 0.08), (5, 1, 0.05), (20, 5, 0.05)])
 def test_with_the_problems_planned_the_drop_is_found(trials: int, k: int, drop: float) -> None:
     """Both sides draw anew, and the second has lost some of the problems altogether."""

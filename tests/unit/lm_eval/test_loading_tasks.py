@@ -216,6 +216,7 @@ def test_a_dataset_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> N
         loading.load(Wanted(("lost",), (tmp_path,)))
 
 
+@pytest.mark.slow
 @needs_lm_eval
 def test_a_list_of_benchmarks_needs_no_dataset(tmp_path: Path) -> None:
     task = (

@@ -101,3 +101,10 @@ def test_a_runs_folder_is_read_or_named(tmp_path: Path, name: str, content: byte
     except CkptbenchError as error:
         told = str(error)
     assert not told or tmp_path.name in told
+
+
+def test_a_summary_under_another_name_is_told_by_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "results_1.json"
+    path.write_text('{"format": "ckptbench.summary/2"}', encoding="utf-8")
+    with pytest.raises(CkptbenchError, match=r"results_1\.json.*under another name"):
+        read(path)
