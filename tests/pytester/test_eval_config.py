@@ -101,6 +101,7 @@ def test_only_wanted_metrics_are_scored(two: Any) -> None:
     assert [score["metric"] for score in results(two)["word"]["scores"]] == ["word@5"]
 
 
+@pytest.mark.slow
 def test_the_result_file_goes_to_a_further_place(two: Any) -> None:
     two.run(configured(two, tasks={"letter": {"output_path": "out/letter.json"}}))
     content = json.loads((two.path / "out/letter.json").read_text())

@@ -256,6 +256,7 @@ def pytest_ckptbench_tasks():
     assert acme.project.scores == {"mine_b exact": 1.0}
 
 
+@pytest.mark.slow
 def test_an_amended_result(acme: Package) -> None:
     acme.install(
         """

@@ -178,6 +178,7 @@ def test_epochs_of_steps(trained: Any) -> None:
 # Answers of earlier runs
 
 
+@pytest.mark.slow
 def test_run_again_asks_nothing_and_reports_the_same(trained: Any) -> None:
     pytest.importorskip("matplotlib")
     command = (PATTERN, "test_bench.py", "--report=html,md")

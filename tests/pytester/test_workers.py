@@ -116,6 +116,7 @@ def test_a_hand_written_test_that_kills_its_worker_fails_the_session(standard: A
     assert standard.coverage["scored"] == 4
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_no_other_outcome(project: Any) -> None:
     texts = [f"right {i:02}" for i in range(12)]
     texts[5] = "die-once"

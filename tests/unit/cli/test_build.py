@@ -111,6 +111,7 @@ def test_the_headlines_of_klue_give_nothing_and_it_says_so(
     assert not Path("out.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_few_nouns_among_headlines_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
     lines = "".join(f"제{n}호 태풍 북상\n" for n in range(60))
     assert build("--text", corpus("a.txt", lines + APPLE)) == 0

@@ -136,6 +136,7 @@ def test_three_targets_a_text_are_those_whose_second_mention_comes_first() -> No
     ]
 
 
+@pytest.mark.slow
 def test_ids_name_the_text_and_the_target_and_the_text_is_the_cluster() -> None:
     built = build([PRONOUN, LIGHTHOUSE, APPLE], name="sea")
     assert [(sample.id, sample.cluster) for sample in built.samples] == [

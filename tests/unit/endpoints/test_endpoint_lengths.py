@@ -127,6 +127,7 @@ def test_a_server_that_holds_less_than_the_model_reads_is_told(
     assert note.endswith("--seq-len=510")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lacks", "options", "words"),
     [

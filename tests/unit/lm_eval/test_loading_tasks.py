@@ -207,6 +207,7 @@ def test_names_are_checked_without_reading_any_dataset() -> None:
         loading.check_names(Wanted(("gms8k",)))
 
 
+@pytest.mark.slow
 @needs_lm_eval
 def test_a_dataset_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
     text = (folder / "tiny_f1.yaml").read_text().replace("task: tiny_f1\n", "task: lost\n")
