@@ -87,12 +87,14 @@ class EarlyDecision:
             if verdict.gated and group.number not in self.reasons
         ]
         for group, verdict in found:
-            if (figures := verdict.comparison) is not None:
-                look = Look(
-                    fractions[group.number], figures.p_worse, figures.p_better, figures.p_excluded
-                )
-                earlier = self.looks[group.number].get(verdict.metric, ())
-                self.looks[group.number][verdict.metric] = (*earlier, look)
+            if (figures := verdict.comparison) is None:
+                continue
+            fraction, made = fractions[group.number], self.looks[group.number]
+            earlier = made.get(verdict.metric, ())
+            # With nothing new since the last one it is no further look.
+            if not earlier or earlier[-1].fraction < fraction:
+                look = Look(fraction, figures.p_worse, figures.p_better, figures.p_excluded)
+                made[verdict.metric] = (*earlier, look)
         judged = self._judged(found, fractions, rules)
         for group in groups:
             own = [v for (g, _), v in zip(found, judged, strict=True) if g is group]

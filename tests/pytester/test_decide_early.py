@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,3 +151,52 @@ def test_its_run_is_shown_and_is_no_part_of_a_merge(
     assert "not needed" in capsys.readouterr().out
     assert main(["merge", early, old, "-o", str(compared.path / "both")]) == 2
     assert "decided early" in capsys.readouterr().err
+
+
+def test_a_benchmark_with_nothing_new_between_two_looks(project: Any) -> None:
+    """A few samples beside many: most looks find no more of them than the look before."""
+    project.write(TEXTS)
+    code = (project.path / "test_bench.py").read_text("utf-8")
+    few = code.replace("test_word", "test_few").replace('"word/', '"few/').replace('"s-', '"f-')
+    project.file(
+        "test_few.py", re.sub("TEXTS = .*", 'TEXTS = ["right a", "right b", "right c"]', few)
+    )
+    assert project.run("--baseline=base.json", "--update-baseline", "--run-id=old").ret == 0
+    result = project.run(*EARLY, "--no-resume", "--must-see=0.5")
+    assert result.ret == 0
+    assert "INTERNALERROR" not in result.stdout.str()
+    scored = {b: each["coverage"]["scored"] for b, each in project.latest.benchmarks.items()}
+    assert scored == {"word/plain": 400, "few/plain": 3}
+
+
+def test_a_strict_gate_asks_on_where_the_drop_is_not_cleared(compared: Any) -> None:
+    """The same outcomes: a drop of 2.5 pp is inconclusive, and one of 30 pp soon excluded."""
+    lost = [text for n, text in enumerate(TEXTS) if n % 40 == 0]
+    asked = {}
+    for gate in ("regress", "strict"):
+        with compared.spoiled(*lost):
+            compared.run(
+                *EARLY, "--no-resume", "--must-see=30", "--tolerance=0.1", f"--gate={gate}"
+            )
+        asked[gate] = compared.coverage["scored"]
+    assert asked["regress"] < asked["strict"]
+
+
+def test_a_protocol_that_is_not_gated_ends_with_the_one_that_is(project: Any) -> None:
+    project.write(TEXTS)
+    project.change("test_bench.py", "protocol=(PROTOCOL,)", "protocol=(PROTOCOL, OTHER)")
+    assert project.run("--baseline=base.json", "--update-baseline", "--run-id=old").ret == 0
+    with project.spoiled(*TEXTS[::2]):
+        project.run(*EARLY, "--no-resume")
+    left = {b: each["coverage"]["not_needed"] for b, each in project.latest.benchmarks.items()}
+    assert left["word/plain"] == left["word/other"] > 200
+
+
+def test_a_run_that_was_decided_early_and_a_shard_are_no_baseline_by_name(compared: Any) -> None:
+    with compared.spoiled(*TEXTS[::2]):
+        compared.run(*EARLY)
+    compared.run("--shard=1/2", "--run-id=half")
+    for name in ("last", "best"):
+        assert compared.run(f"--baseline={name}", f"--run-id={name}").ret == 0
+        given = compared.latest.summary["checkpoints"][0]["baseline"]
+        assert Path(given).name not in ("early", "half")
