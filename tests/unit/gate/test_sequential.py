@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy import stats
 from ckptbench.gate.comparison import with_looks
 from ckptbench.gate.difference_intervals import excluded_drop_p, paired_interval
 from ckptbench.gate.sequential import LOOKS, Look, nominal_levels, sequential_p, spent, stage_of
-from ckptbench.gate.verdict import Comparison
+from ckptbench.gate.verdict import Candidate, Comparison, Rules, decide
 from ckptbench.scores.intervals import partition
 
 
@@ -106,3 +107,23 @@ def test_a_drop_of_which_nothing_was_seen_is_not_certainly_excluded() -> None:
     assert p is not None
     assert p > 0.2
     assert excluded_drop_p(same - same, groups, "unbounded", 0.05) is None
+
+
+def _verdict(rules: Rules, **figures: float | None) -> str:
+    comparison = Comparison("word@1", "paired", 0.80, 0.85, 400, -0.05, mde=0.2, **figures)  # type: ignore[arg-type]
+    return decide([Candidate("word@1", comparison)], rules)[0].word
+
+
+def test_comparisons_that_may_still_be_made_count_in_holms_correction() -> None:
+    assert _verdict(Rules(), p_worse=0.03, p_better=0.97) == "regressed"
+    assert _verdict(Rules(family=2), p_worse=0.03, p_better=0.97) == "inconclusive"
+    assert _verdict(Rules(family=2), p_worse=0.02, p_better=0.98) == "regressed"
+
+
+def test_an_excluded_drop_is_unchanged_though_the_mde_is_large() -> None:
+    def word(p_excluded: float | None) -> str:
+        figures = Comparison("word@1", "paired", 0.85, 0.85, 90, 0.0, p_worse=0.5, mde=0.2)
+        figures = replace(figures, p_better=0.5, p_excluded=p_excluded)
+        return decide([Candidate("word@1", figures)], Rules(looks=True))[0].word
+
+    assert [word(None), word(0.06), word(0.04)] == ["inconclusive", "inconclusive", "unchanged"]
