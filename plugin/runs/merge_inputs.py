@@ -143,6 +143,14 @@ def check_shards(parts: Sequence[Part]) -> None:
             remedy="Merge the shards of one run alone; a run that did not end is continued with "
             "its --run-id.",
         )
+    limits = {part: _limit_of(part) for part in parts}
+    if len({*limits.values()}) > 1:
+        each = ", ".join(f"{part.folder.name}: {limit}" for part, limit in limits.items())
+        raise CkptbenchError(
+            f"the limits differ ({each}): these are not parts of the same samples",
+            where="shards",
+            remedy="Run all of them with the same --limit, or with none.",
+        )
     missing = {*range(1, shards[0].of + 1)} - {shard.number for shard in shards}
     if missing:
         raise CkptbenchError(
@@ -151,6 +159,11 @@ def check_shards(parts: Sequence[Part]) -> None:
             remedy="Run them with --shard and give their folders too; take fewer shards where one "
             "has no sample.",
         )
+
+
+def _limit_of(part: Part) -> str:
+    given = part.summary.given.get("limit") if part.summary is not None else None
+    return "none" if given is None else str(given.value)
 
 
 def _shard_of(part: Part) -> Shard | None:

@@ -85,6 +85,17 @@ def test_what_is_no_shard_of_the_same_run_is_named(
         assert name in capsys.readouterr().err
 
 
+def test_shards_of_other_samples_are_no_whole(
+    project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write(TEXTS)
+    project.run("--shard=1/2", "--run-id=one", "--limit=30")
+    project.run("--shard=2/2", "--run-id=two")
+    parts = [str(project.path / "results" / name) for name in ("one", "two")]
+    assert main(["merge", *parts, "-o", str(project.path / "odd")]) == 2
+    assert "one: 30, two: none" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
