@@ -19,8 +19,11 @@ READY := $(VENV)/.ready
 # Tests start hundreds of processes: without its bytecode each would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# A file's tests share what they make: they stay with one worker.
-PYTEST := $(BIN)/pytest -n auto --maxprocesses=4 --dist=loadfile
+# A file's tests share what they make: they stay with one worker. A test that hangs fails, with
+# what its threads were doing; xdist then tries it again.
+TESTING := -n auto --maxprocesses=4 --dist=loadfile --max-worker-restart=2 \
+    -o faulthandler_timeout=480 -o faulthandler_exit_on_timeout=true
+PYTEST := $(BIN)/pytest $(TESTING)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv bench test test-all test-rest faults servers measure measure-gpu simulate mutants coverage lint linked docs types clean
@@ -89,8 +92,7 @@ COVERAGE := $(BIN)/python -m coverage
 
 coverage: $(READY)  ## run the tests of the plugin and say how many of its lines and branches they run
 	rm -rf build/coverage && mkdir -p build/coverage
-	$(COVERAGE) run -m pytest -n auto --maxprocesses=4 --dist=loadfile -q \
-	    -m counted tests/unit tests/pytester $(ARGS)
+	$(COVERAGE) run -m pytest $(TESTING) -q -m counted tests/unit tests/pytester $(ARGS)
 	$(COVERAGE) combine --quiet
 	@for file in plugin/*/__init__.py; do room=$${file%/__init__.py}; \
 	    printf '%-20s %3s%%\n' "$$room" \

@@ -38,3 +38,16 @@ def test_jobs_that_are_given_up_are_cancelled_and_no_further_one_begins() -> Non
     finally:
         background.close()
     assert sorted(cancelled) == begun == [0, 1]
+
+
+def test_what_was_given_up_before_a_stream_began_ends_it_too() -> None:
+    async def forever() -> None:
+        await asyncio.sleep(3600)
+
+    background = Background()
+    try:
+        background.give_up()
+        with pytest.raises(CancelledError):
+            list(background.stream([forever], at_once=1))
+    finally:
+        background.close()
