@@ -388,6 +388,17 @@ def test_a_model_that_changes_its_mask_does_without(
     assert slot_forward(forward) is None
 
 
+def test_what_keeps_texts_out_of_slots_is_told(
+    load_causal: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no C compiler\nwas found")
+
+    monkeypatch.setattr(slot_forward_module, "_attention", broken)
+    with pytest.warns(UserWarning, match="the slower way, .*: no C compiler was found"):
+        assert slot_forward(CausalForward(load_causal("llama").model, 0)) is None
+
+
 @pytest.mark.parametrize("family", ["llama", "qwen2", "gpt2"])
 def test_recorded_steps_write_the_same(
     family: str, gpu: str, causal_folder: Callable[[str], Any]
