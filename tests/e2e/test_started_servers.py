@@ -141,16 +141,18 @@ def test_two_checkpoints_behind_one_command_are_never_taken_for_each_other(proje
     [
         ("dies", "the server of one ended before it answered, exit status 3"),
         ("closed", "after 3 s (--request-timeout)"),
+        ("probed", "the server of one ended when it was asked, exit status 9"),
     ],
 )
 def test_a_server_that_does_not_start_is_shown_with_its_command_and_its_last_lines(
     project: Path, fault: str, message: str
 ) -> None:
-    done = run(project, "--checkpoint=one", SERVE, "--request-timeout=3", fault=fault)
+    patience = ("--request-timeout=3", "--retries=0")
+    done = run(project, "--checkpoint=one", SERVE, *patience, fault=fault)
     assert done.returncode == 4, done.stdout
     assert message in done.stderr
     assert f"{SERVER} {project / 'one'}" in done.stderr
-    assert ("    no such device" in done.stderr) == (fault == "dies")
+    assert ("    no such device" in done.stderr) == (fault != "closed")
     assert "Traceback" not in done.stdout + done.stderr
     assert len(processes(project)) == 2
     assert not any(map(running, processes(project)))

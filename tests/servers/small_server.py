@@ -2,8 +2,8 @@
 
 It prints its process number and that of a process of its own, and answers with the first digit of
 the hash of the checkpoint's weights. `SMALL_SERVER` says what goes wrong: `dies` at the start,
-`closed` (no port is opened), `hangs` or `ends` at the first question that
-is no probe.
+`closed` (no port is opened), `probed` (it ends at the first question), `hangs` or `ends` at the first
+question that is no probe.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/completions" or not isinstance(body["prompt"], str):
             self._send(404, {"detail": "Not Found"})
             return
+        if FAULT == "probed":
+            print("no such device", flush=True)
+            os._exit(9)
         if FAULT == "ends" and body["prompt"].startswith("question"):
             os._exit(9)
         if FAULT == "hangs" and body["prompt"].startswith("question"):
