@@ -141,7 +141,7 @@ def test_two_checkpoints_behind_one_command_are_never_taken_for_each_other(proje
     [
         ("dies", "the server of one ended before it answered, exit status 3"),
         ("closed", "after 3 s (--request-timeout)"),
-        ("probed", "the server of one ended when it was asked, exit status 9"),
+        ("probed", "the server of one ended when it was asked, killed by SIGILL"),
     ],
 )
 def test_a_server_that_does_not_start_is_shown_with_its_command_and_its_last_lines(

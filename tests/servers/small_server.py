@@ -2,8 +2,8 @@
 
 It prints its process number and that of a process of its own, and answers with the first digit of
 the hash of the checkpoint's weights. `SMALL_SERVER` says what goes wrong: `dies` at the start,
-`closed` (no port is opened), `probed` (it ends at the first question), `hangs` or `ends` at the first
-question that is no probe.
+`closed` (no port is opened), `probed` (it is killed at the first question), `hangs` or `ends` at
+the first question that is no probe.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         if FAULT == "probed":
             print("no such device", flush=True)
-            os._exit(9)
+            os.kill(os.getpid(), signal.SIGILL)
         if FAULT == "ends" and body["prompt"].startswith("question"):
             os._exit(9)
         if FAULT == "hangs" and body["prompt"].startswith("question"):
