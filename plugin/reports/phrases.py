@@ -61,10 +61,10 @@ def answering(*checkpoints: CheckpointResult) -> str:
 
 
 def bill(checkpoint: CheckpointResult) -> str:
-    """`3.1 GPU s, 45,000 tokens read, 0 written, 120 samples not needed`: of the whole run."""
+    """`3.1 GPU s, 45,000 tokens read, 0 written, 120 not needed`: of the run; empty where unrecorded."""
     cost = checkpoint.spent
     if cost is None:
-        return tr("not recorded")
+        return ""
     parts = [tr("{seconds} s", seconds=f"{cost.seconds:.1f}")]
     if cost.gpu_seconds:  # 0 on a processor
         parts.append(tr("{seconds} GPU s", seconds=f"{cost.gpu_seconds:.1f}"))

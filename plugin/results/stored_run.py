@@ -195,8 +195,10 @@ class StoreReader:
 
         Earlier versions recorded it nowhere.
         """
-        query = UNRECORDED if self._lacks("spent") else f"{UNRECORDED} UNION ALL {SPENT}"
-        return {(row[0], row[1]): Spent(*row[2:]) for row in self._db.execute(query)}
+        rows = self._db.execute(UNRECORDED).fetchall()
+        if not self._lacks("spent"):
+            rows += self._db.execute(SPENT)
+        return {(row[0], row[1]): Spent(*row[2:]) for row in rows}
 
     @_named
     def repeats(self) -> list[Repeat]:

@@ -20,7 +20,6 @@ from .._util.names import step_in
 from ..gate.verdict import SEVERITY
 from ..reports.conclusion import conclude
 from ..results.layout import safe_name
-from ..results.spent import Spent
 from ..results.summary import CheckpointResult, Summary
 from ..scores.score import Score
 
@@ -154,8 +153,10 @@ def _child(summary: Summary, checkpoint: CheckpointResult, step: int) -> Record:
 
 
 def _bill(checkpoint: CheckpointResult) -> dict[str, float | None]:
-    """What the answers cost; None for a number that is not known."""
-    spent = checkpoint.spent or Spent(checkpoint.seconds, None, None, None)
+    """What the answers cost, where a run recorded it; None for a number that is not known."""
+    spent = checkpoint.spent
+    if spent is None:
+        return {}
     return {
         "seconds": spent.seconds,
         "gpu_seconds": spent.gpu_seconds,
