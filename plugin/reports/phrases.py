@@ -61,7 +61,7 @@ def answering(*checkpoints: CheckpointResult) -> str:
 
 
 def bill(checkpoint: CheckpointResult) -> str:
-    """`3.1 GPU s, 45,000 tokens read, 0 written, 120 not needed`: of the run; empty where unrecorded."""
+    """`3.1 GPU s, 45,000 tokens read, 0 written`, of the run; empty where it is not recorded."""
     cost = checkpoint.spent
     if cost is None:
         return ""
