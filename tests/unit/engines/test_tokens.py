@@ -15,11 +15,14 @@ from ckptbench import (
     LogLikelihoodRolling,
     Tokens,
 )
+from ckptbench.fixtures.engines.batching import Budget
 from ckptbench.fixtures.engines.causal.engine import CausalLMEngine
 from ckptbench.fixtures.engines.causal.generation import Generation, GenerationBudget
+from ckptbench.fixtures.engines.causal.log_likelihood import LogLikelihoodScorer
 from ckptbench.fixtures.engines.causal.slots import slot_forward
+from ckptbench.fixtures.engines.causal.tree_forward import TreeForward
 from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
-from ckptbench.fixtures.text.tokens import windows
+from ckptbench.fixtures.text.tokens import Scored, windows
 
 Load = Callable[..., Any]
 CONTEXT = "class Stack:\n    def __init__(self):\n        self.items = []\n"
@@ -85,12 +88,14 @@ def test_a_shared_beginning_of_scored_texts_counts_once(load_causal: Load, share
 
 
 def test_a_trunk_of_several_rows_counts_once(load_causal: Load) -> None:
-    engine = CausalLMEngine(load_causal("llama", dtype="bf16"))
-    ends = [f" {word}{i}" for i in range(40) for word in ("def", "class", "return", "total")]
-    many = [LogLikelihood(CONTEXT + end, CONTEXT) for end in ends]
-    arranged = distinct(alone(engine, *many))
-    found = count(engine, *many)
-    assert arranged <= found.read < sum(map(len, alone(engine, *many)))
+    forward = TreeForward(load_causal("llama", dtype="bf16").model, 0)
+    scorer = LogLikelihoodScorer(forward, Budget(10**5, 10**8), 0.0, trunk_saves=32)
+    trunk = [5 + n for n in range(50)]
+    # Too many for one row: each goes on from the keys and values of the trunk.
+    rows = [[100 + number, *(60 + (number * n) % 90 for n in range(60))] for number in range(20)]
+    texts = [Scored(n, [*trunk, *row], 3) for n, row in enumerate(rows)]
+    assert len(dict(scorer.answers(texts))) == 20
+    assert scorer.tokens_read == distinct([tuple(text.inputs) for text in texts]) == 50 + 20 * 60
 
 
 def test_a_whole_text_is_read_in_its_windows(load_causal: Load) -> None:
