@@ -20,7 +20,7 @@ from ._util.rounding import rounded, rounding_gap
 from ._util.version import __version__
 from .api import requests as _requests
 from .api.benchmark import Benchmark, Miss, benchmark_family, samples
-from .api.protocol import Engine, EvalProtocol, RequestContext, every_sample
+from .api.protocol import Engine, EvalProtocol, RequestContext, Tokens, every_sample
 from .api.requests import *  # noqa: F403 (its `__all__`)
 from .api.sample import Sample, content_hash
 from .scores import reducers as _reducers
@@ -162,6 +162,7 @@ __all__ = [
     "Scalar",
     "Score",
     "TaskSource",
+    "Tokens",
     "__version__",
     "atomic_write_text",
     "atomic_writer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .requests import Request, Response
 from .sample import Sample
@@ -95,6 +95,25 @@ class EvalProtocol:
         return self.name.partition("/")[2]
 
 
+class Tokens(NamedTuple):
+    """What an engine has read and written since it was made; no number ever falls.
+
+    Attributes:
+        read: tokens of prompts and scored texts that went through the model: of a beginning that
+            texts share and that is read once, each token once; of a text that is read again, again.
+        written: tokens that were generated.
+        uncounted: requests whose tokens are in neither number, as nobody stated them.
+    """
+
+    read: int = 0
+    written: int = 0
+    uncounted: int = 0
+
+    def since(self, before: Tokens) -> Tokens:
+        """What was added since then."""
+        return Tokens(*(now - then for now, then in zip(self, before, strict=True)))
+
+
 class Engine(Protocol):
     """Answers requests with one checkpoint. The value of the `engine` fixture.
 
@@ -112,6 +131,8 @@ class Engine(Protocol):
         replicas: how many batches it answers at once; 1 where it is left out.
         accelerator: what it runs on, texts by name, where that is not this process's GPU; may be
             left out.
+        tokens: `Tokens` so far. Where it is left out, what answers cost in tokens is not known.
+        gpus: how many GPUs are busy while it answers; 0 on a processor. Likewise.
         give_up: a method without arguments, called from another thread when the session is ended
             by a signal: `answer` should raise soon. It may be left out; what then still runs is
             not waited for.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .._util import text
 from .._util.jsonio import Scalar
-from .._util.language import counted, tr
+from .._util.language import counted, stored, tr
 from .._util.text import count, number, percent
 from ..gate import units
 from ..results.summary import BenchmarkResult, CheckpointResult, Coverage, Summary
@@ -58,6 +58,24 @@ def answering(*checkpoints: CheckpointResult) -> str:
         asked=count(asked),
         reused=count(reused),
     )
+
+
+def bill(checkpoint: CheckpointResult) -> str:
+    """`3.1 GPU s, 45,000 tokens read, 0 written`, of the run; empty where it is not recorded."""
+    cost = checkpoint.spent
+    if cost is None:
+        return ""
+    parts = [tr("{seconds} s", seconds=f"{cost.seconds:.1f}")]
+    if cost.gpu_seconds:  # 0 on a processor
+        parts.append(tr("{seconds} GPU s", seconds=f"{cost.gpu_seconds:.1f}"))
+    if cost.tokens_read is not None and cost.tokens_written is not None:
+        read, written = count(cost.tokens_read), count(cost.tokens_written)
+        parts.append(tr("{read} tokens read, {written} written", read=read, written=written))
+    if saved := sum(bench.coverage.not_needed for bench in checkpoint.benchmarks):
+        parts.append(tr("{n} not needed", n=count(saved)))
+    if cost.unknown:
+        parts.append(tr("not known: {why}", why=stored(cost.unknown)))
+    return ", ".join(parts)
 
 
 def flips_heading(result: BenchmarkResult) -> str:

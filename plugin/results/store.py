@@ -25,7 +25,10 @@ from .earlier import EarlierStores
 from .integrity import FORMAT, UNREADABLE, Damaged, checksum, format_of, holds, stored_text
 from .layout import STORE
 from .lease import TAKEN_OVER, Lease, left_behind
+from .spent import Spent
 from .stored_run import GroupMetadata, PlannedItem, Repeat, StoreReader
+from .work import SCHEMA as WORK
+from .work import add_spent, add_work, note_unrecorded
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT);
@@ -45,12 +48,11 @@ CREATE TABLE IF NOT EXISTS damage (
     file TEXT, digest TEXT, what TEXT, PRIMARY KEY (file, digest)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS work (grp INTEGER, seconds REAL, asked INTEGER, reused INTEGER);
 CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
 """
-# The tables that belong to one plan, and not to the answers.
+# The tables that belong to one plan, and not to the answers and what they cost.
 _PLANNED = ("groups", "plan", "served", "engines", "work", "taken", "repeats", "damage")
 _ORIGIN = "INSERT OR IGNORE INTO origins (fingerprint, protocol, seed) VALUES (?, ?, ?)"
 _ANSWER = (
@@ -88,7 +90,7 @@ class RunStore(StoreReader):
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute("PRAGMA cache_size=-65536")  # KiB: answers are found in any order
-            self._db.executescript(_SCHEMA)
+            self._db.executescript(_SCHEMA + WORK)
             # Only a new store is written to: another session may be writing for long.
             if self._meta("format") is None:
                 self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
@@ -163,6 +165,7 @@ class RunStore(StoreReader):
         with self._transaction() as db:
             if lease is not None and (note := self._take(db, lease)):
                 notes = [*notes, note]
+            note_unrecorded(db)
             for table in _PLANNED:
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT OR REPLACE INTO meta VALUES ('token', ?)", (token,))
@@ -271,7 +274,9 @@ class RunStore(StoreReader):
             _keep(db, answers)
             db.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", list(served))
 
-    def serve(self, given: Sequence[tuple[int, int, Key, str]]) -> None:
+    def serve(
+        self, given: Sequence[tuple[int, int, Key, str]], spent: Mapping[int, Spent] = {}
+    ) -> None:
         """Assign answers to items durably, in one commit, and count every item once.
 
         An item that gets an answer again, by a rerun or another worker, is not counted again.
@@ -279,6 +284,7 @@ class RunStore(StoreReader):
         Args:
             given: position, group, key and response as `encode` wrote it; the response is empty
                 where it is stored already.
+            spent: by group, what answers cost since the last commit.
 
         Raises:
             CkptbenchError: it cannot be written, or the plan is another session's by now, in which
@@ -297,7 +303,10 @@ class RunStore(StoreReader):
                 new = db.total_changes - before
                 if new < len(served):
                     db.executemany("REPLACE INTO served VALUES (?, ?)", served)
-                _add_work(db, group, asked=new if asked else 0, reused=0 if asked else new)
+                add_work(db, group, asked=new if asked else 0, reused=0 if asked else new)
+            for group, cost in spent.items():
+                add_work(db, group, cost.seconds)
+                add_spent(db, group, cost)
 
     def answered(self, group: int) -> Iterator[tuple[PlannedItem, str, str | None]]:
         """A group's planned items with their sample's fields and their response as JSON texts."""
@@ -339,7 +348,12 @@ class RunStore(StoreReader):
     def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
         """Record work on a group: seconds of wall time, and items that `serve` did not count."""
         with self._transaction() as db:
-            _add_work(db, group, seconds, asked, reused)
+            add_work(db, group, seconds, asked, reused)
+
+    def add_spent(self, group: int, spent: Spent) -> None:
+        """Record what answers of a group cost that `serve` did not count."""
+        with self._transaction() as db:
+            add_spent(db, group, spent)
 
     def work(self) -> dict[int, tuple[float, int, int]]:
         """By group: seconds, items that the model answered, and items with a stored answer."""
@@ -371,16 +385,6 @@ class RunStore(StoreReader):
 def _as_text(value: Any) -> str:
     """Facts that nothing is computed of: a number that is not finite is null."""
     return escaped(ENCODER.encode(as_json(value)))
-
-
-def _add_work(
-    db: sqlite3.Connection, group: int, seconds: float = 0.0, asked: int = 0, reused: int = 0
-) -> None:
-    """Keep one row for each group, as a slow model's answers are committed one by one."""
-    added = (seconds, asked, reused, group)
-    change = "seconds = seconds + ?, asked = asked + ?, reused = reused + ?"
-    if not db.execute(f"UPDATE work SET {change} WHERE grp = ?", added).rowcount:
-        db.execute("INSERT INTO work (seconds, asked, reused, grp) VALUES (?, ?, ?, ?)", added)
 
 
 def _keep(db: sqlite3.Connection, answers: Iterable[tuple[Key, str]]) -> None:

@@ -18,6 +18,8 @@ from .._util.text import counted
 from .answers import Key
 from .integrity import FORMAT, READABLE, UNREADABLE, format_of, read_only, rows
 from .layout import STORE
+from .spent import Spent
+from .work import SPENT, UNRECORDED
 
 GROUP_VERSION = 1
 # An item that was run again: its position, its group, whether its outcome flipped (None without
@@ -186,6 +188,17 @@ class StoreReader:
         """The description of each checkpoint's engine."""
         rows = self._db.execute("SELECT checkpoint, facts FROM engines")
         return {checkpoint: json.loads(facts) for checkpoint, facts in rows}
+
+    @_named
+    def spent(self) -> dict[tuple[str, str], Spent]:
+        """By checkpoint and protocol, what answers cost; those without any are left out.
+
+        Earlier versions recorded it nowhere.
+        """
+        rows = self._db.execute(UNRECORDED).fetchall()
+        if not self._lacks("spent"):
+            rows += self._db.execute(SPENT)
+        return {(row[0], row[1]): Spent(*row[2:]) for row in rows}
 
     @_named
     def repeats(self) -> list[Repeat]:

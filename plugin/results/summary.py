@@ -13,6 +13,7 @@ from typing import Any
 from .._util.jsonio import Scalar
 from ..gate.verdict import Verdict
 from ..scores.score import Noise, NoiseFloor, Score
+from .spent import Spent
 
 SUMMARY_FORMAT = "ckptbench.summary/2"
 OLDER_SUMMARY_FORMATS = ("ckptbench.summary/1",)
@@ -112,7 +113,8 @@ class BenchmarkResult:
         verdicts: one for each compared metric; empty without a baseline.
         flips: samples that changed at the first metric, lost ones first.
         errors: one line for each of the first errors: the item and its reason.
-        seconds: time spent answering, added over the workers that did.
+        seconds: time spent answering in this session, added over the workers that did.
+        spent: what the answers cost in all sessions of the run; None where that is not recorded.
         given: settings of this benchmark that are not the defaults, such as `limit`.
         reducer: how the trials of a sample are reduced, as `scores.reducers.spec_of` writes it.
         settings: what affects what is measured, such as the temperature; see `gate.identity`.
@@ -131,6 +133,7 @@ class BenchmarkResult:
     flips: tuple[Flip, ...] = ()
     errors: tuple[str, ...] = ()
     seconds: float = 0.0
+    spent: Spent | None = None
     given: Mapping[str, Given] = field(default_factory=dict)
     reducer: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Scalar] = field(default_factory=dict)
@@ -168,6 +171,7 @@ class CheckpointResult:
         fingerprint: content hash of weights, config and tokenizer.
         settings: what else affects an answer, as the engine reports it.
         baseline: the baseline it was compared with; empty without one.
+        seconds: as of a benchmark, and so is `spent`.
         asked: requests the model answered in this session.
         reused: requests answered from the run store.
         run: the training run it belongs to: the name of the folder it is in; empty where the
@@ -190,6 +194,7 @@ class CheckpointResult:
     seconds: float = 0.0
     asked: int = 0
     reused: int = 0
+    spent: Spent | None = None
     run: str = ""
     step: int | None = None
     epoch: float | None = None

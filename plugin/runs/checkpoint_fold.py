@@ -26,6 +26,7 @@ from ..gate.scope import Scope
 from ..gate.sequential import Look
 from ..gate.verdict import Verdict
 from ..results.outcome import Outcome
+from ..results.spent import Spent
 from ..results.stored_run import GroupMetadata, PlannedItem
 from ..results.summary import (
     BenchmarkResult,
@@ -71,6 +72,7 @@ class GroupFold:
         most_trials: trials that were planned of a sample.
         repeats: of items that were asked again: whether the outcome flipped, in another batch size.
         work: seconds of wall time, items that the model answered, items with a stored answer.
+        spent: what its answers cost in all sessions of the run.
         heads: heads of multi-token prediction that the checkpoint has.
         texts: generated texts of the scored items, where it has such heads.
         looks: comparisons made while it was asked, by metric.
@@ -86,6 +88,7 @@ class GroupFold:
     most_trials: int = 1
     repeats: list[tuple[bool | None, bool]] = field(default_factory=list)
     work: tuple[float, int, int] = (0.0, 0, 0)
+    spent: Spent = field(default_factory=Spent)
     heads: int = 0
     texts: list[HeadCounts] = field(default_factory=list)
     looks: Mapping[str, tuple[Look, ...]] = field(default_factory=dict)
@@ -218,6 +221,7 @@ class CheckpointFold:
             seconds=sum(group.work[0] for group in self.groups),
             asked=sum(group.work[1] for group in self.groups),
             reused=sum(group.work[2] for group in self.groups),
+            spent=sum((group.spent for group in self.groups), Spent()),
             missing=evaluation.missing,
             in_baseline=evaluation.in_baseline,
             compared=evaluation.compared,
@@ -325,6 +329,7 @@ def _benchmark_result(
         flips=_flips(measured, group.nodeids, verdicts, baseline),
         errors=tuple(group.errors[:ERRORS_KEPT]),
         seconds=group.work[0],
+        spent=group.spent,
         given={name: Given(**given) for name, given in own.asked.items()},
         reducer=own.reducer,
         settings=measured.settings,

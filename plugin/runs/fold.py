@@ -17,6 +17,7 @@ from ..gate.sequential import Look
 from ..gate.verdict import Rules, Verdict
 from ..results.answers import decode
 from ..results.outcome import Outcome
+from ..results.spent import Spent
 from ..results.store import RunStore
 from ..results.summary import CheckpointResult
 from ..scores.composite import DEFAULT_WEIGHTS
@@ -126,6 +127,9 @@ def _group_folds(
         groups[number].repeats.append((flipped, other_batch))
     for number, work in store.work().items():
         groups[number].work = work
+    spent = store.spent()
+    for group in groups:
+        group.spent = spent.get(group.metadata.key, Spent())
     for group in groups:
         settings = engines.get(group.metadata.checkpoint, {}).get("settings", {})
         group.heads = settings.get(MTP_HEADS, 0)

@@ -167,6 +167,9 @@ def _write_store(store: RunStore, merged: _Merged, parts: Sequence[Part]) -> dic
         store.note_damage(part.store.path, part.store.damaged)
         for number, seconds, asked, reused in part.store.work():
             store.add_work(numbers[part.groups[number].key], seconds, asked, reused)
+        for group, spent in part.store.spent().items():
+            if group in numbers:  # else an earlier session asked something else
+                store.add_spent(numbers[group], spent)
     store.add((), served)
     store.add_repeats(repeats)
     for checkpoint, facts in merged.engines.items():

@@ -23,12 +23,13 @@ from .._util.errors import CkptbenchError
 from ..api.protocol import Engine
 from ..api.requests import Failed, Request, Response
 from ..results import log as runlog
-from ..results.answers import Key, encode, escaped, keys_of
+from ..results.answers import Key, escaped, keys_of
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
+from .bill import Bill
 from .blocks import Plan, Question
 from .compound import answer as answer_requests
-from .compound import fault_of, shown
+from .compound import encoded, fault_of
 from .executions import submit
 from .group import Group
 
@@ -85,6 +86,7 @@ class Answering:
         step: how many blocks ahead this process runs next; 0 answers none ahead.
         executions: the programs that are being judged, by the position of their item.
         decided: why an item is not needed, or an empty text; None where all are asked.
+        bill: what the answers cost.
     """
 
     items: Sequence[object]
@@ -95,6 +97,7 @@ class Answering:
     step: Callable[[int], int]
     executions: dict[int, Future[Any]] = field(default_factory=dict)
     decided: Callable[[Question], str] | None = None
+    bill: Bill = field(default_factory=Bill)
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _answers_ready: threading.Condition = field(default_factory=threading.Condition)
@@ -299,7 +302,8 @@ class Answering:
                 self.check_time(group)
                 requests = [request for _, request, _ in pending]
                 at_once = group.asked.batch_size * getattr(engine, "replicas", 1)
-                for index, response in answer_requests(engine, requests, at_once):
+                answers = answer_requests(engine, requests, at_once)
+                for index, response in self.bill.metered(engine, group.index, answers):
                     if index not in expected:
                         again = "twice" if 0 <= index < len(pending) else f"of {len(pending):,}"
                         raise ValueError(f"it answered request {index} {again}")
@@ -311,7 +315,6 @@ class Answering:
         finally:
             seconds = time.monotonic() - started
             done = len(pending) - len(expected)
-            self.store.add_work(group.index, seconds)
             counts = (group.title, f"{done:,}", f"{len(pending):,}", seconds, f"{reused:,}")
             runlog.LOG.info("%s: %s of %s answered in %.1f s, %s from the store", *counts)
 
@@ -329,13 +332,9 @@ class Answering:
             raise OutOfTime(f"not asked: its timeout of {timeout_s:g} s is over ({source})")
 
     def _encoded(self, item: Question, key: Key, response: Response) -> _Answer:
-        if isinstance(response, Failed):
-            return _Answer(item.position, response)
-        try:
-            new = encode(response)
-        except Exception:
-            reason = f"the engine gave {shown(response)}, which is no response of plain values"
-            return _Answer(item.position, Failed(reason, traceback.format_exc()))
+        new = encoded(response)
+        if isinstance(new, Failed):
+            return _Answer(item.position, new)
         return _Answer(item.position, self._read_programs(item, response), key, new)
 
     def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
@@ -381,8 +380,9 @@ class Answering:
                 (a.position, items[a.position].group.index, a.key, a.new) for a in answers if a.key
             ]
             try:
-                if kept:
-                    self.store.serve(kept)
+                spent = self.bill.take()
+                if kept or spent:
+                    self.store.serve(kept, spent)
             except Exception as error:  # a dead thread would be waited for without end
                 self._store_error = error.what if isinstance(error, CkptbenchError) else repr(error)
                 with self._answers_ready:

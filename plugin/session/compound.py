@@ -7,6 +7,7 @@ JSON cannot hold NaN, and no file can hold half of a surrogate pair.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
@@ -21,6 +22,7 @@ from ..api.requests import (
     Skipped,
     parts_of,
 )
+from ..results.answers import encode
 
 
 def answer(
@@ -132,6 +134,17 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def encoded(response: Response) -> str | Failed:
+    """A response as the run store keeps it; a `Failed` where it is none of plain values."""
+    if isinstance(response, Failed):
+        return response
+    try:
+        return encode(response)
+    except Exception:
+        reason = f"the engine gave {shown(response)}, which is no response of plain values"
+        return Failed(reason, traceback.format_exc())
 
 
 def shown(response: object) -> str:

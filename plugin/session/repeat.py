@@ -71,7 +71,9 @@ def _responses(
     answers: list[Response] = [Failed("the engine gave no answer")] * len(items)
     try:
         answering.check_time(group)
-        for index, response in answer_requests(group.fixtures.engine, requests, at_once):
+        engine = group.fixtures.engine
+        second = answer_requests(engine, requests, at_once)
+        for index, response in answering.bill.metered(engine, group.index, second):
             answers[index] = response
             answering.check_time(group)
     except Exception as error:  # the run itself is complete: only the floor is less certain

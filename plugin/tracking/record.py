@@ -143,10 +143,29 @@ def _child(summary: Summary, checkpoint: CheckpointResult, step: int) -> Record:
     val_loss = checkpoint.facts.get("val_loss")
     if isinstance(val_loss, int | float):
         points["val_loss", step] = float(val_loss)
+    for name, number in _bill(checkpoint).items():
+        if number is not None:
+            points[f"bill/{name}", step] = float(number)
     complete = all(bench.coverage.complete for bench in checkpoint.benchmarks)
     tags["ckptbench.complete"] = _spelled(complete)
     legal = _legal({name: text for name, text in tags.items() if text})
     return Record(checkpoint.name, _params(summary, checkpoint), points, legal, complete)
+
+
+def _bill(checkpoint: CheckpointResult) -> dict[str, float | None]:
+    """What the answers cost, where a run recorded it; None for a number that is not known."""
+    spent = checkpoint.spent
+    if spent is None:
+        return {}
+    return {
+        "seconds": spent.seconds,
+        "gpu_seconds": spent.gpu_seconds,
+        "tokens_read": spent.tokens_read,
+        "tokens_written": spent.tokens_written,
+        "answers_computed": checkpoint.asked,
+        "answers_reused": checkpoint.reused,
+        "samples_not_needed": sum(bench.coverage.not_needed for bench in checkpoint.benchmarks),
+    }
 
 
 def _params(summary: Summary, checkpoint: CheckpointResult) -> dict[str, str]:

@@ -37,10 +37,11 @@ def _comparable(summary: dict[str, Any]) -> dict[str, Any]:
     for name in ("baseline", "run_id"):
         summary["given"].pop(name, None)
     for checkpoint in summary["checkpoints"]:
-        for name in ("seconds", "asked", "reused", "baseline"):
+        for name in ("seconds", "asked", "reused", "spent", "baseline"):
             checkpoint.pop(name)
         for bench in checkpoint["benchmarks"]:
             bench.pop("seconds")
+            bench.pop("spent")
     return summary
 
 

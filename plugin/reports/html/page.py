@@ -349,12 +349,13 @@ def _protocol_rows(results: Sequence[Result]) -> Rows:
 
 def _checkpoint_rows(table: Overview) -> Rows:
     """Where each checkpoint comes from, the header first."""
-    titles = (tr("checkpoint"), tr("given as"), tr("fingerprint"), tr("settings"))
+    titles = (tr("checkpoint"), tr("given as"), tr("fingerprint"), tr("settings"), tr("cost"))
     rows = [(*titles, tr("read from"))]
     for row in table.rows:
         known = row.measurement
         settings = phrases.settings(row.measured.settings if row.measured else known.facts)
-        rows.append((row.label, known.spec, known.fingerprint, settings, known.source))
+        cost = phrases.bill(row.measured) if row.measured else ""
+        rows.append((row.label, known.spec, known.fingerprint, settings, cost, known.source))
     return tuple(rows)
 
 

@@ -14,7 +14,15 @@ from typing import Any
 
 import pytest
 
-from ckptbench import Checkpoint, CheckpointKind, CkptbenchError, Failed, Generate, Generated
+from ckptbench import (
+    Checkpoint,
+    CheckpointKind,
+    CkptbenchError,
+    Failed,
+    Generate,
+    Generated,
+    Tokens,
+)
 from ckptbench.fixtures.cluster import engine as module
 from ckptbench.fixtures.cluster.engine import RayEngine
 from ckptbench.fixtures.cluster.replica import Answered, Identity, Load, Refused, versions
@@ -75,11 +83,13 @@ class Actor:
 
     Attributes:
         dies_on: a prompt that ends it, whenever it is asked.
+        counts: whether its engine counts tokens.
     """
 
     identity: Any = SAME
     lost: list[Exception] = field(default_factory=list)
     dies_on: str = ""
+    counts: bool = True
     asked: list[list[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,7 +113,8 @@ class Actor:
                 return self.lost.pop()
             self.asked.append(prompts)
             answers = [(i, Generated(prompt, 1, "eos")) for i, prompt in enumerate(prompts)]
-            return Answered(self._describe(load)(), answers)
+            tokens = Tokens(2 * len(prompts), len(prompts)) if self.counts else None
+            return Answered(self._describe(load)(), answers, tokens=tokens)
 
         return call
 
@@ -132,6 +143,24 @@ def test_all_replicas_answer_and_each_index_comes_once() -> None:
     assert texts(engine) == RIGHT, "an engine is asked block after block"
     assert all(actor.asked for actor in actors)
     assert (engine.fingerprint, engine.settings) == ("f00d", SAME.settings)
+
+
+def test_tokens_of_all_replicas_add_up_and_those_of_a_lost_one_are_not_known() -> None:
+    engine = engine_of(Actor(), Actor())
+    texts(engine)
+    assert engine.tokens == Tokens(600, 300)
+    engine = engine_of(Actor(lost=[ObjectLostError("x")]), Actor())
+    texts(engine)
+    assert engine.tokens == Tokens(600, 300, 1)
+    engine = engine_of(Actor(counts=False))
+    texts(engine)
+    assert engine.tokens.uncounted > 0
+
+
+@pytest.mark.parametrize(("each", "together"), [(1, 3), (0, 0), (None, None)])
+def test_the_gpus_of_all_replicas_are_held(each: int | None, together: int | None) -> None:
+    actors = [Actor(identity=replace(SAME, gpus=each)) for _ in range(3)]
+    assert engine_of(*actors).gpus == together
 
 
 @pytest.mark.parametrize("error", [ActorUnavailableError("x"), ObjectLostError("x")])

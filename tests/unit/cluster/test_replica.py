@@ -90,3 +90,13 @@ def test_an_engine_that_raises_keeps_what_it_answered(replica: Replica) -> None:
     assert found.failure == "the engine failed: RuntimeError: no memory"
     assert [index for index, _ in found.answers] == [0]
     assert "no memory" in found.detail
+
+
+def test_its_tokens_are_those_of_each_call(replica: Replica) -> None:
+    first, again = (replica.answer(Load(DEMO), ASKED) for _ in range(2))
+    assert isinstance(first, Answered)
+    assert isinstance(again, Answered)
+    assert first.tokens == again.tokens
+    assert first.tokens is not None
+    assert first.tokens.read > 0
+    assert first.identity.gpus == 0

@@ -16,6 +16,7 @@ from ckptbench.results.answers import encode, keys_of
 from ckptbench.results.earlier import EarlierStores, earlier_runs
 from ckptbench.results.integrity import faults, set_aside, set_aside_damaged
 from ckptbench.results.layout import PARTS, STORE
+from ckptbench.results.spent import NOT_RECORDED, Spent
 from ckptbench.results.store import RunStore
 from ckptbench.results.stored_run import GroupMetadata, PlannedItem, StoredRun
 
@@ -91,6 +92,7 @@ TABLES = {
     "answers": "responses",
     "served": "served",
     "work": "work",
+    "spent": "spent",
 }
 
 
@@ -117,6 +119,29 @@ def test_a_store_of_an_older_version_has_no_repeats_and_no_damage(tmp_path: Path
     run = StoredRun(tmp_path)
     assert (run.repeats(), run.notes()) == ([], ["a note"])
     run.close()
+
+
+def test_what_answers_cost_outlives_the_plan_and_is_unknown_where_it_was_not_recorded(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path)
+    store = RunStore(tmp_path)
+    unknown = Spent(0.0, None, None, None, NOT_RECORDED)
+    assert store.spent() == {("c", "code/x"): unknown}
+    store.write_plan("t", [], [GROUP], [], [])
+    assert store.spent() == {("c", "code/x"): unknown}
+    store.serve([], {0: Spent(1.5, 3.0, 10, 2)})
+    assert store.spent() == {("c", "code/x"): Spent(1.5, None, None, None, NOT_RECORDED)}
+    store.close()
+    store = RunStore(tmp_path / "new")
+    store.write_plan("t", [], [GROUP], [], [])
+    assert store.spent() == {}
+    for _ in range(2):
+        store.serve([], {0: Spent(1.5, 3.0, 10, 2)})
+        store.write_plan("t", [], [GROUP], [], [])
+    assert store.spent() == {("c", "code/x"): Spent(3.0, 6.0, 20, 4)}
+    assert store.work() == {}
+    store.close()
 
 
 def test_a_record_of_an_older_version_has_defaults() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ckptbench.results.spent import Spent
 from ckptbench.tracking.record import (
     FIRST_SAMPLES,
     gather_checkpoint,
@@ -47,6 +48,27 @@ def test_a_child_is_a_checkpoint_with_its_params_and_metrics(
     }
     assert child.tags["verdict.real_at_1"] == "improved"
     assert record.ended_ms - record.started_ms == 12_500
+
+
+def test_what_a_checkpoint_cost_is_metrics_as_far_as_it_is_known(
+    make_session: Any, make_checkpoint: Any
+) -> None:
+    cost = {"spent": Spent(4.5, 9.0, 12_000, 300), "asked": 40, "reused": 3}
+    (child,) = record_of(make_session(make_checkpoint(100, 0.4, **cost))).children
+    bill = {name: v for (name, _), v in child.points.items() if name.startswith("bill/")}
+    assert bill == {
+        "bill/seconds": 4.5,
+        "bill/gpu_seconds": 9.0,
+        "bill/tokens_read": 12_000,
+        "bill/tokens_written": 300,
+        "bill/answers_computed": 40,
+        "bill/answers_reused": 3,
+        "bill/samples_not_needed": 0,
+    }
+    served = {"spent": Spent(4.5, None, None, None, "the engine counts no tokens")}
+    (child,) = record_of(make_session(make_checkpoint(100, 0.4, **served))).children
+    known = {name for name, _ in child.points if name.startswith("bill/")}
+    assert known == bill.keys() - {"bill/gpu_seconds", "bill/tokens_read", "bill/tokens_written"}
 
 
 def test_the_parent_has_every_checkpoints_point_so_that_a_metric_is_one_line(
