@@ -191,7 +191,7 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
     loading = any(group.loads_checkpoint for group in bench.collected.groups)
     if loading and not bench.run.worker and not session.config.option.collectonly:
         try:
-            bench.check_files()
+            bench.collected.check_files(bench.checkpoints)
         except CkptbenchError as error:
             bench.refused = True
             raise pytest.UsageError(str(error)) from None

@@ -78,8 +78,6 @@ class BenchSession:
     _answering: Answering | None = None
     _folded: FoldedRun | None = None
     _repeated: set[int] = field(default_factory=set)
-    _not_fetched: list[CkptbenchError] = field(default_factory=list)
-    _resolved: bool = False
 
     def __post_init__(self) -> None:
         self.signals = EndSignals(is_worker=bool(self.run.worker))
@@ -170,7 +168,7 @@ class BenchSession:
                 try:
                     resolver.fetch(each.spec)
                 except CkptbenchError as error:  # a conftest may load what has this name
-                    self._not_fetched.append(error)
+                    self.collected.not_fetched.append(error)
         self.run.notes += expansion.notes
 
     def show_progress(self) -> None:
@@ -180,31 +178,6 @@ class BenchSession:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         self.progress = Progress(reporter, len(self.checkpoints))
         self.config.pluginmanager.register(self.progress, "ckptbench-progress")
-
-    def check_names(self) -> None:
-        """Refuse what is no checkpoint, once it is known that the suite's own fixture loads it.
-
-        Raises:
-            CkptbenchError: naming the first.
-        """
-        resolver = self.collected.resolver
-        if self._resolved or self.config.option.collectonly:
-            return
-        if self._not_fetched:
-            raise self._not_fetched[0]
-        if resolver is not None and (self.checkpoints or not self.options.is_dry):
-            resolver.check([each.spec for each in self.checkpoints])
-        self._resolved = True
-
-    def check_files(self) -> None:
-        """Refuse checkpoints that cannot be loaded, as far as their files tell.
-
-        Raises:
-            CkptbenchError: naming the first.
-        """
-        self.check_names()
-        if self.collected.resolver is not None:
-            self.collected.resolver.check_files([each.spec for each in self.checkpoints])
 
     # Collecting
 
@@ -250,7 +223,7 @@ class BenchSession:
             items += maker.items(collector, name, function, benchmark)
             # A worker's names are checked by the main process.
             if not self.run.worker and any(g.loads_checkpoint for g in self.collected.groups):
-                self.check_names()
+                self.collected.check_names(self.checkpoints)
         return items
 
     def make_plan(self, items: list[pytest.Item]) -> None:
