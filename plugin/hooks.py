@@ -130,13 +130,15 @@ def pytest_pycollect_makeitem(
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Keep what our own errors refuse: the session ends with one of them, and exit status 4."""
+    """End the session at the first of our own errors, with exit status 4; a worker reports it."""
     report = yield
     call = getattr(report, "call", None)
     error = call.excinfo.value if call is not None and call.excinfo is not None else None
     bench = _session(collector.config)
     if bench is not None and isinstance(error, CkptbenchError):
-        bench.collected.refuse(error)
+        bench.collected.refuse(error)  # pytest finishes its collection whatever ends it
+        if not bench.run.worker:
+            raise pytest.UsageError(str(error)) from None
         del report.call  # nothing is left for a debugger
         report.outcome, report.longrepr, report.result = "passed", None, []
     return report
@@ -189,8 +191,9 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
     loading = any(group.loads_checkpoint for group in bench.collected.groups)
     if loading and not bench.run.worker and not session.config.option.collectonly:
         try:
-            bench.check_checkpoints()
+            bench.collected.check_files(bench.checkpoints)
         except CkptbenchError as error:
+            bench.refused = True
             raise pytest.UsageError(str(error)) from None
     return None
 

@@ -41,6 +41,8 @@ class CheckpointResolver:
             or when there is none. Nothing is loaded.
         runs_on: where the checkpoints would be loaded, as one sentence; empty on this machine.
         fetch: downloads what a spec names and this machine lacks; raises a `CkptbenchError`.
+        check_files: raises a `CkptbenchError` for the first of several whose files show that it
+            cannot be used. No weight is read.
     """
 
     is_checkpoint: Callable[[Path], bool]
@@ -51,6 +53,7 @@ class CheckpointResolver:
     check: Callable[[Sequence[str]], None] = lambda specs: None
     fetch: Callable[[str], None] = lambda spec: None
     runs_on: Callable[[], str] = str
+    check_files: Callable[[Sequence[str]], None] = lambda specs: None
 
 
 @dataclass(frozen=True, slots=True)

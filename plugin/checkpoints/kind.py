@@ -87,6 +87,8 @@ class CheckpointKind:
         base: spec of the base checkpoint of an adapter; it is loaded once for several.
         needs: packages without which none is loaded.
         remedy: how to install them.
+        check: raises a `CkptbenchError` where the files of a checkpoint show that it cannot be
+            loaded; no weight is read. Called for each of several, before anything is asked.
     """
 
     name: str
@@ -99,6 +101,7 @@ class CheckpointKind:
     base: Callable[[Checkpoint], str] | None = None
     needs: tuple[str, ...] = ()
     remedy: str = ""
+    check: Callable[[Checkpoint, LoadOptions], None] = lambda checkpoint, options: None
 
 
 def checkpoint_kinds() -> tuple[CheckpointKind, ...]:

@@ -102,10 +102,9 @@ def write_report(
 
 def _html(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
     from .html.page import html_report
-    from .plots.figures import drawings, write_drawings
-    from .plots.series import charts
+    from .plots.figures import drawn_charts, write_drawings
 
-    path, drawn = folder / "report.html", drawings(*charts(results, conclusions))
+    path, drawn = folder / "report.html", drawn_charts(results, conclusions)
     atomic_write_text(path, html_report(results, conclusions, drawn))
     return (path, *write_drawings(folder / "plots", drawn))
 
@@ -121,10 +120,9 @@ def _markdown(
 
 
 def _plots(results: Sequence[Result], conclusions: Conclusions, folder: Path) -> tuple[Path, ...]:
-    from .plots.figures import drawings, write_drawings
-    from .plots.series import charts
+    from .plots.figures import drawn_charts, write_drawings
 
-    return write_drawings(folder / "plots", drawings(*charts(results, conclusions)))
+    return write_drawings(folder / "plots", drawn_charts(results, conclusions))
 
 
 FORMATS = (

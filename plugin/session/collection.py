@@ -42,6 +42,7 @@ class Collected:
         groups: in the order of collection.
         all_unasked: whether no checkpoint can answer anything.
         notes: on protocols that replace a benchmark's own, or are left out.
+        not_fetched: why checkpoints could not be downloaded.
     """
 
     config: pytest.Config
@@ -49,10 +50,12 @@ class Collected:
     groups: list[Group] = field(default_factory=list)
     all_unasked: bool = False
     notes: list[str] = field(default_factory=list)
+    not_fetched: list[CkptbenchError] = field(default_factory=list)
     _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
     _refusals: list[CkptbenchError] = field(default_factory=list)
+    _resolved: bool = False
 
     def give_up(self) -> None:
         """End what the engines and sandboxes of all groups are doing."""
@@ -64,6 +67,30 @@ class Collected:
         """What resolves `--checkpoint`; None where no plugin does, and specs stay as given."""
         found: CheckpointResolver | None = hooks().pytest_ckptbench_resolver(options=self.options)
         return found
+
+    def check_names(self, checkpoints: Sequence[CheckpointParam]) -> None:
+        """Refuse what is no checkpoint, once it is known that the suite's own fixture loads it.
+
+        Raises:
+            CkptbenchError: naming the first.
+        """
+        if self._resolved or self.config.option.collectonly:
+            return
+        if self.not_fetched:
+            raise self.not_fetched[0]
+        if self.resolver is not None and (checkpoints or not self.options.is_dry):
+            self.resolver.check([each.spec for each in checkpoints])
+        self._resolved = True
+
+    def check_files(self, checkpoints: Sequence[CheckpointParam]) -> None:
+        """Refuse checkpoints that cannot be loaded, as far as their files tell.
+
+        Raises:
+            CkptbenchError: naming the first.
+        """
+        self.check_names(checkpoints)
+        if self.resolver is not None:
+            self.resolver.check_files([each.spec for each in checkpoints])
 
     def claim(self, name: str, where: str) -> None:
         """Register the function that a benchmark's name belongs to.

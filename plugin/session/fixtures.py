@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +23,16 @@ from ..results.log import LOG
 OWN_ARGUMENTS = frozenset({"sample", "response", "execution", "k"})
 
 
+NO_ENGINE = "no engine for "
+
+
 class FixtureFailed(Exception):
     """A session fixture that a group needs could not be set up; the cause is chained."""
+
+
+def kind_of_error(reason: str) -> str:
+    """What errors of one kind have in common: all but numbers and, without an engine, the group."""
+    return re.sub(r"\d+", "0", re.sub(rf"^{NO_ENGINE}\S+ of ", "", reason))
 
 
 @dataclass(eq=False)
@@ -156,7 +165,7 @@ class GroupFixtures:
             cause = str(self.failure).partition("\n")[0]  # the remedy is shown once, in full
         else:
             cause = f"{type(self.failure).__name__}: {one_line(self.failure)}"
-        raise FixtureFailed(f"no engine for {title}: {cause}") from self.failure
+        raise FixtureFailed(f"{NO_ENGINE}{title}: {cause}") from self.failure
 
     def _request_values(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -15,6 +14,7 @@ import pytest
 from .._util.text import count, counted
 from ..checkpoints.found import CheckpointParam
 from ..results.outcome import ATTRIBUTE
+from .fixtures import kind_of_error
 from .group import Group
 
 PIPE_S = 30.0  # between two lines in a file
@@ -169,7 +169,7 @@ class Progress:
             return
         self._reported += report.when == "call" or status == "error"
         if status == "error" and not self._silent:
-            kind = re.sub(r"\d+", "0", reason)
+            kind = kind_of_error(reason)
             if kind not in self._kinds and len(self._kinds) < ERRORS_SHOWN:
                 self._kinds.add(kind)
                 self._write(f"error: {report.nodeid}: {reason}", red=True)

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from logging import Handler
@@ -56,7 +57,7 @@ class Run:
         outcomes: of the items that reported so far, in the main process.
         notes: sentences for the readers of the scores.
         task_results: by checkpoint, lm-eval's own results of its tasks.
-        refused: nothing was asked, because of an option; a folder that is new is then removed.
+        refused: nothing was asked, because of an option; folders that are new are then removed.
         early: decides which samples are not needed; None where all are asked, and in a worker.
     """
 
@@ -77,10 +78,11 @@ class Run:
     process: int = field(default_factory=os.getpid)
     _log: Handler | None = None
     _closing: threading.Event | None = None
-    _new: bool = False
+    _new: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        self._new = not self.worker and not self.folder.exists()
+        if not self.worker:
+            self._new = tuple(f for f in (self.folder, *self.folder.parents) if not f.exists())
 
     @property
     def seconds(self) -> float:
@@ -149,6 +151,9 @@ class Run:
         # What a server printed that did not start is still to be read.
         if useless and not any(self.folder.glob(server_log(Path(), "*").name)):
             shutil.rmtree(self.folder, ignore_errors=True)
+            with suppress(OSError):  # somebody else's run began in it
+                for folder in self._new[1:]:
+                    folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,6 @@ class BenchSession:
     _answering: Answering | None = None
     _folded: FoldedRun | None = None
     _repeated: set[int] = field(default_factory=set)
-    _not_fetched: list[CkptbenchError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.signals = EndSignals(is_worker=bool(self.run.worker))
@@ -169,7 +168,7 @@ class BenchSession:
                 try:
                     resolver.fetch(each.spec)
                 except CkptbenchError as error:  # a conftest may load what has this name
-                    self._not_fetched.append(error)
+                    self.collected.not_fetched.append(error)
         self.run.notes += expansion.notes
 
     def show_progress(self) -> None:
@@ -179,18 +178,6 @@ class BenchSession:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         self.progress = Progress(reporter, len(self.checkpoints))
         self.config.pluginmanager.register(self.progress, "ckptbench-progress")
-
-    def check_checkpoints(self) -> None:
-        """Refuse what is no checkpoint before anything is loaded.
-
-        Raises:
-            CkptbenchError: naming the first.
-        """
-        resolver = self.collected.resolver
-        if self._not_fetched:
-            raise self._not_fetched[0]
-        if resolver is not None and (self.checkpoints or not self.options.is_dry):
-            resolver.check([each.spec for each in self.checkpoints])
 
     # Collecting
 
@@ -231,11 +218,13 @@ class BenchSession:
             before_release=self._repeat,
             on_release=self._unload,
         )
-        return [
-            item
-            for benchmark in benchmarks_of(function, self.options)
-            for item in maker.items(collector, name, function, benchmark)
-        ]
+        items: list[pytest.Item] = []
+        for benchmark in benchmarks_of(function, self.options):
+            items += maker.items(collector, name, function, benchmark)
+            # A worker's names are checked by the main process.
+            if not self.run.worker and any(g.loads_checkpoint for g in self.collected.groups):
+                self.collected.check_names(self.checkpoints)
+        return items
 
     def make_plan(self, items: list[pytest.Item]) -> None:
         """Cut the final items into blocks, and store the plan.

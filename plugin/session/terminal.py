@@ -19,8 +19,9 @@ from ..reports.lost_samples import LostSample
 from ..reports.terminal import conclusion_line, folded, terminal_lines
 from ..reports.terminal_details import RED, Line
 from ..results import log as runlog
-from ..results.outcome import status_of
+from ..results.outcome import ATTRIBUTE, status_of
 from ..results.summary import Summary
+from .fixtures import NO_ENGINE, kind_of_error
 from .run import RunResult
 
 if TYPE_CHECKING:
@@ -37,11 +38,18 @@ CHARACTERS_A_TOKEN = 4
 def repeated_errors_hidden(reporter: Any) -> Iterator[None]:
     """Keep all but the first errors of sample items out of pytest's list while it is printed.
 
-    A model that fails would list thousands. pytest still counts them.
+    A model that fails would list thousands, one that cannot be loaded the same for each sample.
+    pytest still counts them.
     """
     errors = reporter.stats.get("error", [])
     ours = [report for report in errors if status_of(report) == "error"]
-    hidden = ours[ERRORS_SHOWN:]
+    first: dict[object, Any] = {}
+    for report in ours:
+        reason = getattr(report, ATTRIBUTE)[2]
+        without_engine = reason.startswith(NO_ENGINE)
+        first.setdefault(kind_of_error(reason) if without_engine else id(report), report)
+    shown = set(map(id, list(first.values())[:ERRORS_SHOWN]))
+    hidden = [report for report in ours if id(report) not in shown]
     if hidden:
         gone = set(map(id, hidden))
         errors[:] = [report for report in errors if id(report) not in gone]

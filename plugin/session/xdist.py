@@ -81,7 +81,7 @@ class Controller:
             bench = self._bench
             check_baseline(bench.run, bench.baseline, bench.config)
             if any(group.own_checkpoint for group in self._bench.run.store.groups()):
-                self._bench.check_checkpoints()
+                bench.collected.check_files(bench.checkpoints)
         except CkptbenchError as error:
             raise pytest.UsageError(str(error)) from None
 

@@ -18,9 +18,15 @@ from typing import Any
 import pytest
 
 # In-process runs forget the modules that they import, and torch cannot be imported twice.
-import torch  # noqa: F401
+import torch
 import transformers.models.auto.modeling_auto  # noqa: F401
-from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForMaskedLM  # noqa: F401
+from safetensors.torch import load_file, save_file
+from transformers import (  # noqa: F401
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+)
 
 import ckptbench.benchmarks
 
@@ -62,6 +68,12 @@ def changed(source: Path, change: Callable[[Path], object]) -> Prepare:
 def cut(folder: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
+
+
+def emptied(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    zeros = {name: torch.zeros_like(weight) for name, weight in weights.items()}
+    save_file(zeros, folder / "model.safetensors", {"format": "pt"})
 
 
 def edited(name: str, **changes: Any) -> Callable[[Path], object]:
@@ -185,8 +197,8 @@ def test_an_option_or_a_file_that_cannot_be_used(standard: Any, row: Row) -> Non
     assert standard.asked == []
 
 
-def told(project: Any, arguments: list[str], words: list[str]) -> None:
-    """Run, and check what is said."""
+def told(project: Any, arguments: list[str], words: list[str]) -> str:
+    """Run, check what is said, and return all that was printed."""
     result = project.run(*arguments)
     text = f"{result.stdout.str()}\n{result.stderr.str()}"
     said = [line for line in result.errlines if line.strip()]
@@ -196,7 +208,8 @@ def told(project: Any, arguments: list[str], words: list[str]) -> None:
     for word in words:
         assert word in result.stderr.str()
     assert "Traceback" not in text
-    assert not list(project.path.glob("results/*/summary.json"))
+    assert not (project.path / "results").exists()
+    return text
 
 
 # Data and checkpoints of the suite.
@@ -410,6 +423,72 @@ def test_a_checkpoint_that_cannot_be_loaded(suite: Any, row: Row) -> None:
     told(suite, of([*arguments, "test_real_k.py"]), words)
 
 
+def with_positions(path: Path) -> None:
+    """A masked language model with learned positions for 64 tokens."""
+    shutil.copytree(MASKED, path / "broken")
+    rows = json.loads((MASKED / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
+    sizes |= {"vocab_size": rows, "intermediate_size": 8, "max_position_embeddings": 64}
+    config = BertConfig(**sizes)
+    BertForMaskedLM(config).save_pretrained(path / "broken")
+
+
+def adapter(base: str, weights: bytes = b"") -> Prepare:
+    config = {"peft_type": "LORA", "base_model_name_or_path": base}
+
+    def prepare(path: Path) -> None:
+        file("broken/adapter_config.json", json.dumps(config))(path)
+        file("broken/adapter_model.safetensors", weights)(path)
+
+    return prepare
+
+
+def training_file(change: Callable[[Path, dict[str, Any]], object]) -> Prepare:
+    """A causal demo's weights as `broken/best.pt`, with something wrong about the file."""
+
+    def prepare(path: Path) -> None:
+        changed(CAUSAL, lambda folder: None)(path)
+        weights = load_file(path / "broken/model.safetensors")
+        (path / "broken/model.safetensors").unlink()
+        change(path / "broken/best.pt", weights)
+
+    return prepare
+
+
+def saved_in_part(file: Path, weights: dict[str, Any]) -> None:
+    torch.save({n: w for n, w in weights.items() if "layers.1" not in n}, file)
+
+
+def cut_when_saved(file: Path, weights: dict[str, Any]) -> None:
+    torch.save(weights, file)
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+SAVED = "--checkpoint=broken/best.pt"
+SWEPT: list[Row] = [
+    *LOADED,
+    ("too long", [GIVEN, "--seq-len=65"], with_positions, ["--seq-len", "broken", "at most 64"]),
+    ("no kind", [GIVEN], changed(MASKED, edited("config.json", model_type="x")), ["broken", "'x'"]),
+    ("no base", [GIVEN], adapter("gone"), ["broken/adapter_config.json", "gone", "+adapter="]),
+    (
+        "an adapter cut",
+        ["--checkpoint=demo-mlm+adapter=broken"],
+        adapter("", b"cut"),
+        ["broken/adapter_model.safetensors", "copy"],
+    ),
+    ("a file cut", [SAVED], training_file(cut_when_saved), ["best.pt", "perhaps cut short"]),
+    ("a file in part", [SAVED], training_file(saved_in_part), ["best.pt", "lacks", "layers.1"]),
+]
+
+
+@pytest.mark.parametrize("row", SWEPT, ids=[row[0] for row in SWEPT])
+def test_one_of_several_checkpoints_that_cannot_be_loaded(suite: Any, row: Row) -> None:
+    _, arguments, prepare, words = row
+    prepare(suite.path)
+    sound = ["--checkpoint=demo-mlm", "--checkpoint=demo-code"]
+    assert "loading" not in told(suite, [*sound, *arguments], words)
+
+
 @contextmanager
 def server(status: int, body: str) -> Iterator[str]:
     """The address of a server that answers everything alike."""
@@ -462,9 +541,26 @@ def test_a_server_that_is_not_there(suite: Any) -> None:
 
 
 @pytest.mark.slow
-def test_workers_are_refused_the_same(suite: Any) -> None:
+@pytest.mark.parametrize("more", [[], ["--checkpoint=demo-mlm/checkpoint-100"]])
+def test_workers_are_refused_the_same(suite: Any, more: list[str]) -> None:
     pytest.importorskip("xdist")
-    result = suite.run_apart("-n2", "--checkpoint=demo-mlm", "--seq-len=3", "test_real_k.py")
+    arguments = ["-n2", "--checkpoint=demo-mlm", *more, "--seq-len=3", "test_real_k.py"]
+    result = suite.run_apart(*arguments)
     assert result.ret == 4
     assert "--seq-len: 3 tokens hold no text" in result.stderr.str()
     assert "INTERNALERROR" not in result.stdout.str()
+    assert not (suite.path / "results").exists()
+
+
+def test_a_wrong_name_is_told_before_other_tests_are_imported(suite: Any) -> None:
+    suite.file("test_zzz.py", "raise KeyboardInterrupt")
+    told(suite, ["--checkpoint=nowhere"], ["nowhere does not exist"])
+
+
+def test_what_only_loading_shows_is_told_once_and_costs_no_other_checkpoint(suite: Any) -> None:
+    changed(MASKED, emptied)(suite.path)
+    result = suite.run("--checkpoint=demo-mlm", GIVEN, "--limit=3", "test_real_k.py")
+    assert result.ret == 1
+    assert suite.summary["checkpoints"][0]["benchmarks"][0]["coverage"]["scored"] == 3
+    text = result.stdout.str().partition("short test summary")[0]
+    assert text.count("every weight matrix is zero") == 2  # when it happens, and in full

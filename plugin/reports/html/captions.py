@@ -1,24 +1,10 @@
-"""The titles and descriptions of charts in the page; inside a drawing they stay English."""
+"""The descriptions of charts in the page."""
 
 from __future__ import annotations
 
 from ..._util.language import tr
 from ...gate import units
-from ..plots.series import BarChart, Chart, CurveChart, Point
-
-
-def caption(chart: Chart) -> str:
-    """`real@1 by epoch`, `real@1: difference from the baseline`."""
-    if isinstance(chart, BarChart):
-        against = chart.against
-        if against == "the baseline":
-            against = tr("the baseline")
-        elif against.endswith(", the best"):
-            against = tr("{checkpoint}, the best", checkpoint=against.removesuffix(", the best"))
-        return tr("{metric}: difference from {against}", metric=chart.metric, against=against)
-    title = tr("{metric} by {axis}", metric=chart.metric, axis=tr(chart.axis))
-    lower = chart.higher_is_better is False
-    return tr("{title}, lower is better", title=title) if lower else title
+from ..plots.series import CurveChart, Point
 
 
 def description(chart: CurveChart) -> str:

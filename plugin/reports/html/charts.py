@@ -8,7 +8,7 @@ from html import escape
 
 from ..plots.figures import COLOURS, Drawing
 from ..plots.series import CurveChart
-from .captions import caption, description, point_title
+from .captions import description, point_title
 
 # The page's own colours, which follow its theme, for those of the files; see `style.css`.
 _COLOURS = {
@@ -44,7 +44,7 @@ def embedded_svg(drawing: Drawing) -> str:
     shown = _TAG.sub(lambda tag: _titled(_in_page(tag[0], identity), tag[0], titles), body)
     return (
         f'<svg class="chart curves" {box[0]} role="img" aria-labelledby="{identity}-title" '
-        f'aria-describedby="{identity}-desc"><title id="{identity}-title">{escape(caption(chart))}'
+        f'aria-describedby="{identity}-desc"><title id="{identity}-title">{escape(chart.title)}'
         f'</title><desc id="{identity}-desc">{escape(description(chart))}</desc>{shown}'
     )
 

@@ -32,10 +32,9 @@ from ..overview import (
     noise_rows,
     overview,
 )
-from ..plots.figures import Drawing
+from ..plots.figures import Drawing, can_be_drawn
 from ..plots.series import BarChart, Chart, CurveChart
 from ..rows import MetricRow, checkpoint_rows, not_gated
-from .captions import caption
 from .charts import embedded_svg
 from .flips_json import ROWS, Embedded, embedded_flips, script_json
 from .heading import about, decisions, from_to, recommended, title
@@ -94,6 +93,7 @@ def html_report(
         weights=weights,
         curves=_figures(drawn, CurveChart),
         with_baseline=any(getattr(each.chart, "baseline", None) is not None for each in drawn),
+        english_png=bool(drawn) and not can_be_drawn(),
         noise=list(_noise_tables(conclusions)),
         noise_legend=NOISE_LEGEND,
         bars=_figures(drawn, BarChart),
@@ -253,7 +253,7 @@ def _number(value: float | None) -> str:
 def _figures(drawn: Sequence[Drawing], kind: type[Chart]) -> tuple[tuple[str, str, Rows], ...]:
     """`(title, drawing, rows of its values, the header first)` of each chart of a kind."""
     return tuple(
-        (caption(each.chart), embedded_svg(each), tuple(_chart_rows(each.chart)))
+        (each.chart.title, embedded_svg(each), tuple(_chart_rows(each.chart)))
         for each in drawn
         if isinstance(each.chart, kind)
     )

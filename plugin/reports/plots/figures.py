@@ -10,20 +10,24 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..._util import language
 from ..._util.atomic import atomic_writer
 from ..._util.errors import require_packages
+from ..._util.language import tr
 from ...gate import units
 from ...results.layout import safe_name
 from .. import INSTALL
-from .series import BarChart, Chart, CurveChart, Point
+from .series import BarChart, Chart, CurveChart, Point, charts
 
 if TYPE_CHECKING:
+    from ...analysis.conclusions import Conclusions
     from ...gate.planning import PlanRow, Shares, Target
+    from ...readers.result import Result
 
 # Okabe and Ito's colours, the dark ones: readers who do not see all colours can distinguish them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7500", "#555555")
@@ -66,6 +70,32 @@ def drawings(curves: Sequence[CurveChart], bars: Sequence[BarChart]) -> tuple[Dr
             name = safe_name(f"{bar.metric}-difference{ending}".replace("@", "_at_"))
             found[name] = Drawing(bar, name, *_drawn(bar_figure(bar, x.get(bar.unit))))
     return tuple(found.values())
+
+
+def drawn_charts(results: Sequence[Result], conclusions: Conclusions) -> tuple[Drawing, ...]:
+    """Every chart of a report; its PNG is English where no font draws the reader's language.
+
+    Raises:
+        CkptbenchError: matplotlib is not installed.
+    """
+    found = drawings(*charts(results, conclusions))
+    if can_be_drawn():
+        return found
+    with language.spoken(language.ENGLISH):
+        english = drawings(*charts(results, conclusions))
+    return tuple(replace(a, png=b.png) for a, b in zip(found, english, strict=True))
+
+
+def can_be_drawn() -> bool:
+    """Whether PNG can show the language that is spoken; SVG is drawn in the reader's own fonts."""
+    return language.is_english() or bool(_korean_fonts())
+
+
+def _korean_fonts() -> list[str]:
+    from matplotlib import font_manager
+
+    installed = set(font_manager.get_font_names())
+    return [name for name in _KOREAN if name in installed]
 
 
 def _limits(charts: Sequence[Chart]) -> dict[str, tuple[float, float]]:
@@ -134,20 +164,20 @@ def curve_figure(chart: CurveChart, limits: tuple[float, float] | None = None) -
             color=COLOURS[style],
             linestyle=DASHES[style],
             marker=_MARKERS[style],
-            label=plain(curve.run or "unnamed run"),
+            label=plain(curve.run or tr("unnamed run")),
         )
         for known, points in groupby(curve.points, lambda point: point.interval is not None):
             if known:
                 _draw_intervals(axes, list(points), scale, COLOURS[style])
     if chart.baseline is not None:
-        name = f"baseline, {units.value(chart.baseline, chart.unit)}"
+        name = tr("baseline, {value}", value=units.value(chart.baseline, chart.unit))
         axes.axhline(chart.baseline * scale, color=_DARK, linestyle="--", linewidth=1, label=name)
     if limits is not None:
         axes.set_ylim(*(end * scale for end in limits))
-    axes.set_xlabel(chart.axis)
-    label = "lower is better" if chart.higher_is_better is False else "score"
-    label = "score, %" if chart.unit == "share" else label
-    axes.set_ylabel(f"{label} (bands: 95% intervals)")
+    axes.set_xlabel(tr(chart.axis))
+    label = tr("lower is better") if chart.higher_is_better is False else tr("score")
+    label = tr("score, %") if chart.unit == "share" else label
+    axes.set_ylabel(tr("{label} (bands: 95% intervals)", label=label))
     axes.grid(alpha=0.3)
     if len(chart.curves) > 1 or chart.baseline is not None:
         axes.legend()
@@ -181,15 +211,15 @@ def bar_figure(chart: BarChart, limits: tuple[float, float] | None = None) -> An
         if figures.interval is not None:
             ends = [end * scale for end in figures.interval]
             axes.plot(ends, [index, index], color=_DARK, marker="|", linewidth=1.2)
-    names = [plain(f"{bar.name} ({bar.conclusion})") for bar in chart.bars]
+    names = [plain(f"{bar.name} ({tr(bar.conclusion)})") for bar in chart.bars]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.axvline(0, color=_DARK, linewidth=0.8)
     if limits is not None:
         axes.set_xlim(*(end * scale for end in limits))
     unit_name = units.size(0.0, unit).partition(" ")[2]
-    what = ", ".join(filter(None, ["difference", unit_name]))
-    axes.set_xlabel(f"{what} (lines: 95% intervals)")
+    what = ", ".join(filter(None, [tr("difference"), unit_name]))
+    axes.set_xlabel(tr("{label} (lines: 95% intervals)", label=what))
     axes.grid(axis="x", alpha=0.3)
     return figure
 
@@ -256,10 +286,8 @@ def matplotlib_set() -> Iterator[None]:
     """matplotlib set to draw the same thing everywhere, whatever the user's own settings."""
     check_matplotlib("report plots")
     import matplotlib
-    from matplotlib import font_manager
 
-    installed = set(font_manager.get_font_names())
-    fonts = ["DejaVu Sans", *(name for name in _KOREAN if name in installed)]
+    fonts = ["DejaVu Sans", *_korean_fonts()]
     ours: dict[Any, object] = {
         "svg.hashsalt": "ckptbench",
         "svg.fonttype": "none",

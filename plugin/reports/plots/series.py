@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..._util.language import tr
 from ...analysis.conclusions import Conclusions, RunConclusions
 from ...gate.measurement import Measurement
 from ...gate.verdict import Comparison
@@ -70,8 +71,9 @@ class CurveChart:
     @property
     def title(self) -> str:
         """`real@1 by epoch`."""
-        title = f"{self.metric} by {self.axis}"
-        return f"{title}, lower is better" if self.higher_is_better is False else title
+        title = tr("{metric} by {axis}", metric=self.metric, axis=tr(self.axis))
+        lower = self.higher_is_better is False
+        return tr("{title}, lower is better", title=title) if lower else title
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class BarChart:
     @property
     def title(self) -> str:
         """`real@1: difference from the baseline`."""
-        return f"{self.metric}: difference from {self.against}"
+        return tr("{metric}: difference from {against}", metric=self.metric, against=self.against)
 
 
 Chart = CurveChart | BarChart
@@ -185,7 +187,7 @@ def _against_baseline(table: Overview) -> Iterator[BarChart]:
                 corrected = figures.difference < 0 and cell.verdict.p_adjusted is not None
                 p = cell.verdict.p_adjusted if corrected else figures.p_value
                 bars.append(Bar(label, figures, cell.word, p))
-        yield BarChart(metric, "the baseline", tuple(bars))
+        yield BarChart(metric, tr("the baseline"), tuple(bars))
 
 
 def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
@@ -202,7 +204,7 @@ def _against_best(conclusions: Conclusions) -> Iterator[BarChart]:
                 if rival.comparison is not None
             )
             against = checkpoint_label(conclusions, run.run, best.best)
-            yield BarChart(best.metric, f"{against}, the best", bars)
+            yield BarChart(best.metric, tr("{checkpoint}, the best", checkpoint=against), bars)
 
 
 Position = Callable[[int, Measurement], float]

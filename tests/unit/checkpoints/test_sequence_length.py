@@ -130,17 +130,16 @@ def test_relative_and_rotary_positions_do_not(name: str, changes: dict[str, Any]
 
 
 def test_a_length_that_is_asked_for_is_taken() -> None:
-    assert requested_length(256, SequenceLength(512, "positions")) == SequenceLength(
-        256, "--seq-len"
-    )
-    assert requested_length(4096, None).tokens == 4096
+    asked = requested_length(256, SequenceLength(512, "positions"), "runs/x")
+    assert asked == SequenceLength(256, "--seq-len")
+    assert requested_length(4096, None, "runs/x").tokens == 4096
 
 
 def test_a_length_without_positions_is_refused_with_the_limit() -> None:
     with pytest.raises(CkptbenchError) as refused:
-        requested_length(1024, SequenceLength(512, "positions"))
+        requested_length(1024, SequenceLength(512, "positions"), "runs/x")
     assert refused.value.where == "--seq-len"
-    assert "more than the model has positions for: 512" in refused.value.what
+    assert "more than the model has positions for: 512 (runs/x)" in refused.value.what
 
 
 def test_loading_takes_the_length_from_the_checkpoint(

@@ -25,6 +25,7 @@ from ckptbench.reports.github import job_summary, workflow_commands
 from ckptbench.reports.html import page
 from ckptbench.reports.languages import catalogue
 from ckptbench.reports.overview import NOISE_LEGEND
+from ckptbench.reports.plots import figures
 from ckptbench.reports.terminal import terminal_lines
 from ckptbench.reports.verdict_text import detail_of, verdict_p
 from ckptbench.results.as_json import summary_as_json
@@ -213,6 +214,28 @@ def test_the_page_in_korean(fallen: Any) -> None:
     shown = re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)
     sentences = [m for m in KOREAN.shown if len(m) > 12 and "{" not in m]
     assert [m for m in sentences if m in shown] == []
+
+
+def test_charts_in_korean(sweep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = sweep({"checkpoint-1": [1, 2, 2], "checkpoint-2": [1, 1, 2]}, against=[1, 1, 1])
+    english = figures.drawn_charts(*run.both)
+    with spoken(KOREAN):
+        monkeypatch.setattr(figures, "_korean_fonts", list)
+        drawn = figures.drawn_charts(*run.both)
+        said = tr("The PNG files are in English: no font of this language is installed here.")
+        assert said in page.html_report(*run.both, drawn)
+        monkeypatch.setattr(figures, "_korean_fonts", lambda: ["DejaVu Sans"])
+        assert said not in page.html_report(*run.both, drawn)
+        drawable = figures.drawn_charts(*run.both)
+    assert [each.png for each in drawn] == [each.png for each in english]
+    assert [each.png for each in drawable] != [each.png for each in english]
+    assert [each.name for each in drawn] == [each.name for each in english]
+    words = set(re.findall(r">([^<>]*[A-Za-z]{3}[^<>]*)</text>", "".join(d.svg for d in drawn)))
+    assert {word for word in words if not re.search("[가-힣]", word)} <= {"real@1", "real@5", "run"}
+    svg = drawn[0].svg
+    for shown in ("점수, % (띠: 95% 신뢰구간)", "기준선, 70.00%", ">스텝<"):
+        assert shown in svg
+    assert "차이, pp (선: 95% 신뢰구간)" in drawn[-1].svg
 
 
 def test_the_korean_readme_has_the_words_of_the_verdicts() -> None:
