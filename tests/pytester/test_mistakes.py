@@ -541,6 +541,7 @@ def test_a_server_that_is_not_there(suite: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--checkpoint=demo-mlm/checkpoint-100"]])
 def test_workers_are_refused_the_same(suite: Any, more: list[str]) -> None:
     pytest.importorskip("xdist")
