@@ -16,16 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil, floor, inf, sqrt
+from math import floor, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .lattice import binomial, likely_range
 from .unpaired_test import critical_score, power_of_shares
 
 POWER = 0.8
-# Numbers of flips further from the mean than this many standard deviations are left out.
-_REACH = 7
 # About this many numbers of flips are evaluated where there are more.
 _LOOKED_AT = 150
 # As in `verdict`: a fall of exactly the tolerance is within it, whatever its last digit.
@@ -105,14 +104,12 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
     flips = min(1.0, lost + won)
     if flips <= 0:
         return 0.0
-    reach = _REACH * (n * flips * (1 - flips)) ** 0.5 + _REACH
-    low, high = max(1, floor(n * flips - reach)), min(n, ceil(n * flips + reach)) + 1
+    least, most = likely_range(n, flips)
+    low, high = max(1, least), most + 1
     # An odd step: even and odd numbers of flips differ in what is significant.
-    step = ((high - low) // _LOOKED_AT) | 1 if high - low > _LOOKED_AT else 1
+    step = ((high - low) // _LOOKED_AT) | 1
     number = np.arange(low, high, step)
-    logs = special.gammaln(n + 1) - special.gammaln(number + 1) - special.gammaln(n - number + 1)
-    logs += special.xlogy(number, flips) + special.xlog1py(n - number, -flips)
-    weights = np.exp(logs)
+    weights = binomial(number, n, flips)
     beyond = np.floor((number + n * (tolerance + _ROUNDING)) / 2).astype(np.int64) + 1
     needed = np.maximum(critical_losses(low, high, step, alpha), beyond)
     possible = needed <= number
@@ -121,7 +118,7 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
     )
     total = float(weights[possible] @ found)
     # The numbers of flips that were left out weigh as much as those evaluated.
-    return min(1.0, total * step if step > 1 else total)
+    return min(1.0, total * step)
 
 
 def paired_shares_mde(n: float, flips: float, baseline: float, rule: Rule) -> float | None:
