@@ -84,15 +84,16 @@ def distribution_of_sum(summands: Sequence[Summand]) -> tuple[int, NDArray[np.fl
     """
     pieces = [piece for summand in summands for piece in _repeated(summand)]
     # The narrow ones first, so that the growing array stays short for as long as possible.
-    pieces.sort(key=lambda piece: int(piece.values[-1] - piece.values[0]))
-    variance, span, cost = 0.0, 1, 0.0
+    pieces.sort(key=lambda piece: int(np.ptp(piece.values)))
+    variance, span, cost = 0.0, 1, 0
     for piece in pieces:
         mean = float(piece.values @ piece.probabilities)
-        of_one = float(piece.values.astype(np.float64) ** 2 @ piece.probabilities) - mean**2
+        of_one = float((piece.values - mean) ** 2 @ piece.probabilities)
+        width = int(np.ptp(piece.values))
         for _ in range(piece.count):
             cost += len(piece.values) * (_STEP + span)
             variance += of_one
-            span = min(span + int(piece.values[-1] - piece.values[0]), 1 + int(22 * variance**0.5))
+            span = min(span + width, 1 + int(22 * variance**0.5))
             if cost > AFFORDABLE:
                 return None
     start, total = 0, np.ones(1)
