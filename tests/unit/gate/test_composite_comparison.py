@@ -56,7 +56,9 @@ def test_paired_parts_are_weighted_within_a_benchmark_and_flipped_by_cluster() -
     )
     assert found is not None
     weights = (np.array([0.4, 0.3]), np.array([0.3]))
-    nows, thens = ([b.table.values @ w for b, w in zip(s, weights, strict=True)] for s in (NOW, THEN))  # type: ignore[union-attr]
+    nows, thens = (
+        [b.table.values @ w for b, w in zip(s, weights, strict=True)] for s in (NOW, THEN)
+    )  # type: ignore[union-attr]
     gains = [now - then for now, then in zip(nows, thens, strict=True)]
     assert found.current == pytest.approx(nows[0].mean() + nows[1].mean())
     assert found.difference == pytest.approx(gains[0].mean() + gains[1].mean())

@@ -307,6 +307,11 @@ def test_losses_take_a_unit_from_some_of_the_values() -> None:
     noise = 0.5 * 0.8
     expected = power_of_losses(50, noise / 2 + 0.2, noise / 2, Rule(0.05, 0.02 / 0.5))
     assert loss_power(0.1, 50, 0.125, 0.25, 0.5, rule) == pytest.approx(expected)
+    # A tolerance is in units, too: of 50 values more than 18 must be lost to fall by 0.09.
+    noise, strict = 0.16 * 0.8, Rule(0.05, 0.09)
+    expected = power_of_losses(50, noise / 2 + 0.4, noise / 2, Rule(0.05, 0.36))
+    assert loss_power(0.1, 50, 0.01, 0.25, 0.5, strict) == pytest.approx(expected)
+    assert 0.3 < expected < 0.9
     drop = loss_mde(50, 0.01, 0.25, 0.5, rule)
     assert drop is not None
     assert loss_power(drop, 50, 0.01, 0.25, 0.5, rule) >= 0.8 - 1e-9
