@@ -89,10 +89,9 @@ def critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.
     quantile = float(special.ndtri(1 - alpha))
     guess = np.ceil(flips / 2 + quantile * np.sqrt(flips) / 2).astype(np.int64)
     losses = np.clip(guess + np.arange(-4, 5)[:, None], 0, flips + 1)
-    won = flips - losses
-    fewer = np.where(won > 0, special.bdtr(np.maximum(won - 1, 0), flips, 0.5), 0.0)
-    at_most = np.where(won >= 0, special.bdtr(np.maximum(won, 0), flips, 0.5), 0.0)
-    found = ((fewer + at_most) / 2 <= alpha) & (losses <= flips)
+    won = np.maximum(flips - losses, 0)
+    mid_p = special.bdtr(won, flips, 0.5) - binomial(won, flips, 0.5) / 2
+    found = (mid_p <= alpha) & (losses <= flips)
     critical = np.where(found, losses, flips + 1).min(axis=0)
     critical.flags.writeable = False
     return np.asarray(critical, dtype=np.int64)
@@ -104,8 +103,8 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
     flips = min(1.0, lost + won)
     if flips <= 0:
         return 0.0
-    least, most = likely_range(n, flips)
-    low, high = max(1, least), most + 1
+    low, most = likely_range(n, flips)
+    high = most + 1
     # An odd step: even and odd numbers of flips differ in what is significant.
     step = ((high - low) // _LOOKED_AT) | 1
     number = np.arange(low, high, step)

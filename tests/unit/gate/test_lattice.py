@@ -78,6 +78,9 @@ def test_the_cost_is_counted_along_the_array_that_grows(monkeypatch: pytest.Monk
         ([wide, narrow], 2 * 1_001 + 2 * 1_011),
         ([narrow, narrow, wide], 2 * 1_001 + 2 * 1_011 + 2 * 1_021),
         ([last, rare], 2 * 1_001 + 2 * 1_220),
+        # One is left as it is, however narrow; many alike are one summand when they are squared.
+        ([Summand(np.array([0, 2_000]), np.array([0.5, 0.5]))], 2 * 1_001),
+        ([Summand(np.array([0, 1]), np.array([0.5, 0.5]), count=60)], 61 * 1_001),
     ):
         monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", cost)
         assert distribution_of_sum(summands) is not None

@@ -51,7 +51,7 @@ def test_the_power_is_the_sum_over_every_outcome(tolerance: float) -> None:
     assert power == pytest.approx(total, abs=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 1_000])
+@pytest.mark.parametrize("alpha", np.geomspace(1e-7, 0.3, 30).tolist())
 def test_critical_losses_are_the_fewest_that_are_significant(alpha: float) -> None:
     critical = critical_losses(1, 60, 1, alpha)
     for flips, losses in zip(range(1, 60), critical.tolist(), strict=True):
