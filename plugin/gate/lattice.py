@@ -111,7 +111,7 @@ def binomial_summand(step: int, count: int) -> Summand:
 
 
 def binomial(
-    counts: NDArray[np.int64], n: int, share: float | NDArray[np.float64]
+    counts: NDArray[np.int64], n: int | NDArray[np.int64], share: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The probabilities of so many of n, each with the probability `share`."""
     from scipy import special  # type: ignore[import-untyped]

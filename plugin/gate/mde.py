@@ -85,7 +85,7 @@ def critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.
     """
     from scipy import special  # type: ignore[import-untyped]
 
-    flips = np.arange(low, high, step)
+    flips = np.arange(low, high, step, dtype=np.int64)
     quantile = float(special.ndtri(1 - alpha))
     guess = np.ceil(flips / 2 + quantile * np.sqrt(flips) / 2).astype(np.int64)
     losses = np.clip(guess + np.arange(-4, 5)[:, None], 0, flips + 1)
@@ -101,7 +101,7 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
     from scipy import special  # type: ignore[import-untyped]
 
     flips = min(1.0, lost + won)
-    if flips <= 0:
+    if not flips:
         return 0.0
     low, most = likely_range(n, flips)
     high = most + 1

@@ -174,6 +174,19 @@ def test_a_dataset_that_lost_samples_is_incomplete() -> None:
     assert "1,440 of the baseline's 1,600 samples" in limited.notes[0]
 
 
+def test_a_run_that_does_not_say_what_it_planned_has_lost_nothing() -> None:
+    found = run(replace(REAL, planned=None), LAMBADA)
+    assert words(found)[0] == ["identical", "identical"]
+
+
+@pytest.mark.parametrize("primary", [True, False])
+def test_a_metric_is_missing_only_where_both_sides_gate_the_protocol(primary: bool) -> None:
+    only_1 = measured("real/whole-word", shares(N, 0.6), primary=primary)
+    both = measured("real/whole-word", shares(N, 0.6, 0.8), primary=not primary)
+    found = run(only_1, LAMBADA, baseline=as_baseline(both, LAMBADA))
+    assert words(found)[0] == ["identical"]
+
+
 def test_new_samples_are_left_out_of_the_comparison() -> None:
     more = measured("real/whole-word", shares(2 * N, 0.3, 0.4))
     (real_1, _), _ = run(more, LAMBADA).verdicts

@@ -179,6 +179,13 @@ def test_0_and_1_as_graded_values_come_near_shares() -> None:
     assert share < graded < 1.2 * share
 
 
+def test_a_graded_drop_is_in_the_unit_of_the_values() -> None:
+    values = np.array([1.0] * 60 + [0.5] * 40)
+    drop = graded_mde(np.zeros(100), values, Rule(0.05, 0.0))
+    small = graded_mde(np.zeros(100), values / 200, Rule(0.05, 0.0))
+    assert small == pytest.approx((drop or 0.0) / 200)
+
+
 def test_a_graded_drop_is_none_where_there_is_nothing_to_lose() -> None:
     assert graded_mde(np.zeros(28), np.zeros(28), RULE) is None
     assert graded_mde(np.zeros(28), np.full(28, 0.008), RULE) is None
