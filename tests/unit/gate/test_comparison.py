@@ -10,16 +10,29 @@ import pytest
 from scipy import stats
 
 from ckptbench.gate.baseline import BaselineBenchmark, BaselineScore
-from ckptbench.gate.comparison import compare_numbers, compare_score, effective_samples
+from ckptbench.gate.comparison import (
+    common_samples,
+    compare_numbers,
+    compare_score,
+    effective_samples,
+)
 from ckptbench.gate.difference_intervals import (
     excluded_drop_p,
     paired_interval,
     unpaired_interval,
 )
-from ckptbench.gate.mde import Rule, errors_mde, graded_mde, shift_mde, unpaired_shares_mde
+from ckptbench.gate.mde import (
+    Rule,
+    clustered_shares_mde,
+    errors_mde,
+    graded_mde,
+    paired_shares_mde,
+    shift_mde,
+    unpaired_shares_mde,
+)
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.permutation_test import mcnemar
-from ckptbench.gate.trials_test import trials_test
+from ckptbench.gate.trials_test import pass_at_k, trials_test
 from ckptbench.gate.unpaired_test import (
     share_error,
     suissa_shuster_test,
@@ -359,3 +372,55 @@ def test_graded_shares_lose_and_metrics_without_bounds_shift() -> None:
     bits = compare(now.tolist(), then.tolist(), kinds={"m": BITS_PER_BYTE})
     assert bits.mde == pytest.approx(shift_mde(then - now, then, RULE))
     assert bits.mde != pytest.approx(c.mde)
+
+
+def test_the_mde_of_clusters_is_that_of_their_sums() -> None:
+    """20 texts of one to four samples; a mean over samples weighs each by its size."""
+    rng = np.random.default_rng(6)
+    names = [f"t{text}" for text in range(20) for _ in range(1 + text % 4)]
+    groups, n = partition(names), len(names)
+    then = rng.choice([0.25, 0.5, 1.0], size=n)
+    now = np.clip(then + rng.choice([-0.25, 0.0, 0.25], size=n), 0, 1)
+    sums, values = groups.sums(now - then) * 20 / n, groups.sums(then) * 20 / n
+    graded = compare(list(now), list(then), clusters=names)
+    assert graded.mde == pytest.approx(graded_mde(sums, values, RULE))
+    bits = compare(list(now), list(then), clusters=names, kinds={"m": BITS_PER_BYTE})
+    assert bits.mde == pytest.approx(shift_mde(-sums, values, RULE))
+    now, then = (rng.random((2, n)) < 0.6).astype(float)
+    sums, flips = groups.sums(now - then), int(abs(now - then).sum())
+    expected = clustered_shares_mde(sums, groups.sizes, flips, float(then.mean()), RULE)
+    assert compare(list(now), list(then), clusters=names).mde == pytest.approx(expected)
+    alone = paired_shares_mde(n, flips / n, float(then.mean()), RULE)
+    assert compare(list(now), list(then)).mde == pytest.approx(alone) != expected
+
+
+def test_passes_are_read_off_the_values_of_pass_at_k() -> None:
+    rng = np.random.default_rng(8)
+    strength = rng.beta(0.5, 0.5, 30)
+    passed = rng.binomial(20, strength), rng.binomial(10, strength)
+    trials = np.full(30, 20), np.full(30, 10)
+    now, then = (pass_at_k(c, n, 3) for c, n in zip(passed, trials, strict=True))
+    c = compare(list(now), list(then), metric="pass@3", trials=(20, 10))
+    # Of 20 trials 18 passes, and of 10 eight, make as sure of one in three as all of them do.
+    most = np.minimum(passed[0], 18), np.minimum(passed[1], 8)
+    expected = trials_test((most[0], trials[0]), (most[1], trials[1]), 3)
+    assert (c.p_worse, c.p_better) == (expected.worse, expected.better)
+
+
+def test_a_sample_counts_where_both_sides_have_a_value_of_every_metric() -> None:
+    nan = float("nan")
+    ours = measured("b/p", {"a": [1.0, 0.0, nan, 1.0], "b": [1.0, 0.5, 0.5, 0.5]})
+    theirs = measured("b/p", {"a": [0.0, 0.0, 1.0, 1.0], "b": [0.5, nan, 0.5, 1.0]})
+    held = next(iter(as_baseline(theirs).benchmarks.values()))
+    both = common_samples(["a", "b"], ours.table, held)
+    assert both is not None
+    assert [(p.now.tolist(), p.then.tolist()) for p in both] == [
+        ([1.0, 1.0], [0.0, 1.0]),
+        ([1.0, 0.5], [0.5, 1.0]),
+    ]
+    assert both[0].groups.clusters == 2
+    (alone,) = common_samples(["a"], ours.table, held) or ()
+    assert alone.now.tolist() == [1.0, 0.0, 1.0]
+    for missing in (["c"], ["a", "c"]):
+        assert common_samples(missing, ours.table, held) is None
+    assert common_samples(["a"], None, held) is None

@@ -354,6 +354,27 @@ def test_where_all_flips_are_losses_the_clusters_that_move_count(flips: int, mov
     assert power(drop * 1.001) >= 0.8 > power(drop * 0.98)
 
 
+def test_where_flips_are_losses_and_gains_samples_count_by_their_design_effect() -> None:
+    """60 texts of 2 and 40 of 6 samples, 80 flips, by hand from the formulas of the docstring."""
+    sums = np.array(
+        [-2.0] * 6 + [2.0] * 4 + [0.0] * 50 + [-3.0] * 8 + [3.0] * 6 + [1.0] * 18 + [0.0] * 8
+    )
+    sizes = np.array([2.0] * 60 + [6.0] * 40)
+    drop = clustered_shares_mde(sums, sizes, 80, 0.6, RULE)
+    assert drop is not None
+    size = (60 * 4 + 40 * 36) / 360
+    effect = (sums @ sums + size * (1 + (size - 1) * 0.25)) / (80 + size)
+    share = 80 / 360
+    assert drop < share  # so that some are won
+
+    def power(d: float) -> float:
+        lost, won = (share + d) / 2, (share - d) / 2
+        units = 360 / (effect + (size - 1) * d**2 / share)
+        return power_of_losses(units, lost, won, RULE)
+
+    assert power(drop * 1.001) >= 0.8 > power(drop * 0.995)
+
+
 def test_a_baseline_of_one_sample_has_no_mde() -> None:
     assert unpaired_shares_mde(200, 1.0, 1, RULE) is None
     assert unpaired_shares_mde(0.5, 0.5, 200, RULE) is None
