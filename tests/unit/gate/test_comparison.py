@@ -256,6 +256,7 @@ def test_two_shares_with_an_n_are_tested_by_their_counts(better: bool) -> None:
     assert theirs is not None
     assert c.interval == pytest.approx(unpaired_interval(0.3, mine, 0.4, theirs))
     assert (c.kind, c.n, c.baseline_n, c.higher_is_better) == ("unpaired", 200, 150, better)
+    assert c.simulation_error == 0
 
 
 @pytest.mark.parametrize("clusters", [0, 1, 9])
@@ -331,6 +332,23 @@ def test_a_baselines_number_is_used_where_it_holds_no_samples() -> None:
     c = compare_score(ours.scores[0], ours.table, held, RULE)
     assert c is not None
     assert (c.kind, c.baseline_n) == ("unpaired", 100)
+
+
+def test_without_a_value_on_either_side_nothing_is_compared() -> None:
+    held = BaselineBenchmark("b", "b/p", True, "", 100, ("m",), {"m": BaselineScore(0.7)})
+    assert compare_score(number(0.6, 100), None, held, RULE) is not None
+    assert compare_score(replace(number(0.6, 100), value=None), None, held, RULE) is None
+    assert compare_score(replace(number(0.6, 100), metric="other"), None, held, RULE) is None
+    none = replace(held, scores={"m": BaselineScore(None)})
+    assert compare_score(number(0.6, 100), None, none, RULE) is None
+    # An n of 0 is none; that of the metric comes before that of the benchmark.
+    for own, of_all, n in ((50, 100, 50), (None, 100, 100), (0, 100, None), (None, None, None)):
+        score = BaselineScore(0.7, 0.05, own)
+        c = compare_score(
+            number(0.6, 100), None, replace(held, n=of_all, scores={"m": score}), RULE
+        )
+        assert c is not None
+        assert c.baseline_n == n
 
 
 def test_clusters_make_samples_count_less() -> None:
