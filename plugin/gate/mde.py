@@ -88,11 +88,10 @@ def critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.
     flips = np.arange(low, high, step, dtype=np.int64)
     quantile = float(special.ndtri(1 - alpha))
     guess = np.ceil(flips / 2 + quantile * np.sqrt(flips) / 2).astype(np.int64)
-    losses = np.clip(guess + np.arange(-4, 5)[:, None], 0, flips + 1)
-    won = np.maximum(flips - losses, 0)
+    losses = np.clip(guess + np.arange(-4, 5)[:, None], 0, flips)
+    won = flips - losses
     mid_p = special.bdtr(won, flips, 0.5) - binomial(won, flips, 0.5) / 2
-    found = (mid_p <= alpha) & (losses <= flips)
-    critical = np.where(found, losses, flips + 1).min(axis=0)
+    critical = np.where(mid_p <= alpha, losses, flips + 1).min(axis=0)
     critical.flags.writeable = False
     return np.asarray(critical, dtype=np.int64)
 
@@ -112,9 +111,7 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
     beyond = np.floor((number + n * (tolerance + _ROUNDING)) / 2).astype(np.int64) + 1
     needed = np.maximum(critical_losses(low, high, step, alpha), beyond)
     possible = needed <= number
-    found = special.bdtrc(
-        np.maximum(needed[possible] - 1, 0), number[possible], min(1.0, lost / flips)
-    )
+    found = special.bdtrc(needed[possible] - 1, number[possible], min(1.0, lost / flips))
     total = float(weights[possible] @ found)
     # The numbers of flips that were left out weigh as much as those evaluated.
     return min(1.0, total * step)

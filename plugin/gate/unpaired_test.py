@@ -192,11 +192,10 @@ def critical_score(now_n: int, then_n: int, then: float, alpha: float) -> float:
             last = middle
         else:
             first = middle
-    scores = _score(np.array([max(last, 0), first], dtype=np.float64), now_n, baseline, then_n)
-    if last < 0:
-        # Not even no pass at all is significant.
-        return float(scores[0]) - 1.0
-    return float(scores.mean())
+    counts = np.array([max(last, 0), first], dtype=np.float64)
+    between = float(_score(counts, now_n, baseline, then_n).mean())
+    # Where not even no pass at all is significant, nothing is.
+    return between if last >= 0 else between - 1.0
 
 
 def power_of_shares(
