@@ -412,6 +412,16 @@ def test_the_mde_of_clusters_is_that_of_their_sums() -> None:
     assert compare(list(now), list(then)).mde == pytest.approx(alone) != expected
 
 
+def test_without_a_number_of_trials_there_was_one_of_each_sample() -> None:
+    now, then = [1.0, 0.0, 1.0, 0.0, 1.0], [0.5, 0.25, 1.0, 0.75, 0.0]
+    ours, held = pair(now, then, metric="pass@1", trials=(1, 4))
+    assert ours.table is not None
+    bare = replace(ours.table, trials=())
+    assert compare_score(ours.scores[0], bare, held, RULE) == (
+        compare_score(ours.scores[0], ours.table, held, RULE)
+    )
+
+
 def test_passes_are_read_off_the_values_of_pass_at_k() -> None:
     rng = np.random.default_rng(8)
     strength = rng.beta(0.5, 0.5, 30)
