@@ -375,6 +375,17 @@ def test_where_flips_are_losses_and_gains_samples_count_by_their_design_effect()
     assert power(drop * 1.001) >= 0.8 > power(drop * 0.995)
 
 
+def test_flips_that_cancel_in_their_clusters_do_not_make_samples_count_more() -> None:
+    drop = clustered_shares_mde(np.zeros(200), np.full(200, 2.0), 80, 0.6, RULE)
+    assert drop is not None
+
+    def power(d: float) -> float:
+        units = 400 / (1 + d**2 / 0.2)  # a design effect of 1, and what the drop adds
+        return power_of_losses(units, (0.2 + d) / 2, (0.2 - d) / 2, RULE)
+
+    assert power(drop * 1.001) >= 0.8 > power(drop * 0.995)
+
+
 def test_a_baseline_of_one_sample_has_no_mde() -> None:
     assert unpaired_shares_mde(200, 1.0, 1, RULE) is None
     assert unpaired_shares_mde(0.5, 0.5, 200, RULE) is None
