@@ -251,6 +251,14 @@ def test_another_protocol_is_incomparable() -> None:
     )
 
 
+def test_a_metric_that_another_protocol_lacks_is_missing_of_the_baselines() -> None:
+    found = run(measured("real/origin", shares(N, 0.6)), LAMBADA)
+    assert words(found)[0] == ["incomparable", "missing"]
+    assert found.verdicts[0][1].detail == (
+        "the baseline has real@5 of real/whole-word, this run has no such score"
+    )
+
+
 def test_a_baseline_that_records_no_settings_is_compared_with_a_note() -> None:
     then = measured("code/raw", {"pass@1": [1.0, 0.0] * 50})
     found = run(replace(then, settings=GREEDY), baseline=as_baseline(then))
