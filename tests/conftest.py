@@ -38,7 +38,7 @@ MARKER_OF = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True, optionalhook=True)  # `tests/mutation` loads no other plugins
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: tests wait for processes and servers as well."""
     return (os.cpu_count() or 1) + 1

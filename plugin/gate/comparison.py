@@ -278,9 +278,8 @@ def _passes(values: NDArray[np.float64], trials: NDArray[np.int64], k: int) -> N
 
 def _shares(figures: Comparison, score: Score, n: int, rule: Rule) -> Comparison:
     ours = effective_samples(score)
-    sign = 1.0 if figures.higher_is_better else -1.0
     now, then = figures.current, figures.baseline
-    if sign < 0:
+    if not figures.higher_is_better:
         now, then = 1 - now, 1 - then
     p = suissa_shuster_test(now, ours, then, n)
     theirs = share_interval(figures.baseline, n)

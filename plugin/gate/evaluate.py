@@ -199,7 +199,7 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> No
         elif not bench.incomplete:
             of_metric = replace(rule, tolerance=tolerance)
             comparison = compare_score(score, bench.table, reference, of_metric)
-        if comparison is not None and (bench.looks or bench.asked < 1):
+        if comparison is not None:
             comparison = with_looks(comparison, bench.looks.get(score.metric, ()), bench.asked)
         candidate = Candidate(score.metric, comparison, tolerance, gated, word, why)
         pending.candidates.append((pair.index, candidate))

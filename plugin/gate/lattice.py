@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 # SMALLEST_P.
 _NEGLIGIBLE = 1e-26
 SMALLEST_P = 1e-20
+_UNLIKELY = 1e-12
 # Products of two probabilities that an exact distribution may cost: about 0.3 s.
 AFFORDABLE = 200_000_000
 # A step of a convolution costs as much as this many products, however short its arrays are.
@@ -83,15 +84,16 @@ def distribution_of_sum(summands: Sequence[Summand]) -> tuple[int, NDArray[np.fl
     """
     pieces = [piece for summand in summands for piece in _repeated(summand)]
     # The narrow ones first, so that the growing array stays short for as long as possible.
-    pieces.sort(key=lambda piece: int(piece.values[-1] - piece.values[0]))
-    variance, span, cost = 0.0, 1, 0.0
+    pieces.sort(key=lambda piece: int(np.ptp(piece.values)))
+    variance, span, cost = 0.0, 1, 0
     for piece in pieces:
         mean = float(piece.values @ piece.probabilities)
-        of_one = float(piece.values.astype(np.float64) ** 2 @ piece.probabilities) - mean**2
+        of_one = float((piece.values - mean) ** 2 @ piece.probabilities)
+        width = int(np.ptp(piece.values))
         for _ in range(piece.count):
             cost += len(piece.values) * (_STEP + span)
             variance += of_one
-            span = min(span + int(piece.values[-1] - piece.values[0]), 1 + int(22 * variance**0.5))
+            span = min(span + width, 1 + int(22 * variance**0.5))
             if cost > AFFORDABLE:
                 return None
     start, total = 0, np.ones(1)
@@ -102,17 +104,29 @@ def distribution_of_sum(summands: Sequence[Summand]) -> tuple[int, NDArray[np.fl
 
 
 def binomial_summand(step: int, count: int) -> Summand:
-    """`step` times a Binomial(count, 1/2): `count` clusters that keep or flip a sign alike.
+    """`step` times a Binomial(count, 1/2): `count` clusters that keep or flip a sign alike."""
+    first, weights = _trimmed(0, binomial(np.arange(count + 1), count, 0.5))
+    j = first + np.arange(len(weights))
+    return Summand(j * step, weights / weights.sum())
 
-    Values more than twelve standard deviations from the mean are left out.
-    """
+
+def binomial(
+    counts: NDArray[np.int64], n: int | NDArray[np.int64], share: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The probabilities of so many of n, each with the probability `share`."""
     from scipy import special  # type: ignore[import-untyped]
 
-    reach = int(6 * count**0.5) + 1
-    j = np.arange(max(0, count // 2 - reach), min(count, count // 2 + 1 + reach) + 1)
-    logs = special.gammaln(count + 1) - special.gammaln(j + 1) - special.gammaln(count - j + 1)
-    weights = np.exp(logs - logs.max())
-    return Summand(j * step, weights / weights.sum())
+    logs = special.gammaln(n + 1) - special.gammaln(counts + 1) - special.gammaln(n - counts + 1)
+    logs = logs + special.xlogy(counts, share) + special.xlog1py(n - counts, -share)
+    return np.asarray(np.exp(logs), dtype=np.float64)
+
+
+def likely_range(n: int, share: float) -> tuple[int, int]:
+    """The least and the most of n, but for 1e-12 on either side; the share is above 0."""
+    from scipy import special
+
+    low, high = special.bdtrik([_UNLIKELY, 1 - _UNLIKELY], n, share)
+    return int(low), int(np.ceil(high))
 
 
 def _repeated(summand: Summand) -> list[Summand]:
@@ -139,12 +153,8 @@ def _convolved(
     first = int(piece.values[0])
     steps = piece.values - first
     out = np.zeros(len(total) + int(steps[-1]))
-    if len(steps) > len(total):
-        for at, probability in enumerate(total.tolist()):
-            out[at + steps] += probability * piece.probabilities
-    else:
-        for step, probability in zip(steps.tolist(), piece.probabilities.tolist(), strict=True):
-            out[step : step + len(total)] += probability * total
+    for step, probability in zip(steps.tolist(), piece.probabilities.tolist(), strict=True):
+        out[step : step + len(total)] += probability * total
     return _trimmed(start + first, out)
 
 

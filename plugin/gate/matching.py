@@ -10,8 +10,6 @@ from ..scores.composite import METRIC
 from .baseline import Baseline, BaselineBenchmark, BaselineScore
 from .measurement import BenchmarkMeasurement
 
-_NO_MATCH = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -63,20 +61,21 @@ def match(
     """
     for index, bench in enumerate(measured):
         same = [reference for reference in baseline if reference.benchmark == bench.benchmark]
-        chosen = min(same, key=partial(_distance, bench), default=None)
-        if chosen is not None and _distance(bench, chosen) < _NO_MATCH:
+        rule_of = partial(_rule_of, bench)
+        chosen = min(filter(rule_of, same), key=rule_of, default=None)
+        if chosen is not None:
             yield Pair(index, bench, chosen)
         elif not same and bench.primary:
             yield from _by_metric(index, bench, measured, baseline)
 
 
-def _distance(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> int:
-    """Which rule of `match` makes a pair of two benchmarks of one name."""
+def _rule_of(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> int:
+    """Which rule of `match` makes a pair of two benchmarks of one name; 0: none."""
     if reference.protocol == bench.protocol:
         return 1
     if not (reference.protocol and bench.protocol):
         return 2
-    return 3 if reference.primary and bench.primary else _NO_MATCH
+    return 3 if reference.primary and bench.primary else 0
 
 
 def _by_metric(

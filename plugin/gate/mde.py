@@ -16,16 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil, floor, inf, sqrt
+from math import floor, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .lattice import binomial, likely_range
 from .unpaired_test import critical_score, power_of_shares
 
 POWER = 0.8
-# Numbers of flips further from the mean than this many standard deviations are left out.
-_REACH = 7
 # About this many numbers of flips are evaluated where there are more.
 _LOOKED_AT = 150
 # As in `verdict`: a fall of exactly the tolerance is within it, whatever its last digit.
@@ -86,15 +85,13 @@ def critical_losses(low: int, high: int, step: int, alpha: float) -> NDArray[np.
     """
     from scipy import special  # type: ignore[import-untyped]
 
-    flips = np.arange(low, high, step)
+    flips = np.arange(low, high, step, dtype=np.int64)
     quantile = float(special.ndtri(1 - alpha))
     guess = np.ceil(flips / 2 + quantile * np.sqrt(flips) / 2).astype(np.int64)
-    losses = np.clip(guess + np.arange(-4, 5)[:, None], 0, flips + 1)
+    losses = np.clip(guess + np.arange(-4, 5)[:, None], 0, flips)
     won = flips - losses
-    fewer = np.where(won > 0, special.bdtr(np.maximum(won - 1, 0), flips, 0.5), 0.0)
-    at_most = np.where(won >= 0, special.bdtr(np.maximum(won, 0), flips, 0.5), 0.0)
-    found = ((fewer + at_most) / 2 <= alpha) & (losses <= flips)
-    critical = np.where(found, losses, flips + 1).min(axis=0)
+    mid_p = special.bdtr(won, flips, 0.5) - binomial(won, flips, 0.5) / 2
+    critical = np.where(mid_p <= alpha, losses, flips + 1).min(axis=0)
     critical.flags.writeable = False
     return np.asarray(critical, dtype=np.int64)
 
@@ -103,25 +100,21 @@ def _power(n: int, lost: float, won: float, alpha: float, tolerance: float) -> f
     from scipy import special  # type: ignore[import-untyped]
 
     flips = min(1.0, lost + won)
-    if flips <= 0:
+    if not flips:
         return 0.0
-    reach = _REACH * (n * flips * (1 - flips)) ** 0.5 + _REACH
-    low, high = max(1, floor(n * flips - reach)), min(n, ceil(n * flips + reach)) + 1
+    low, most = likely_range(n, flips)
+    high = most + 1
     # An odd step: even and odd numbers of flips differ in what is significant.
-    step = ((high - low) // _LOOKED_AT) | 1 if high - low > _LOOKED_AT else 1
+    step = ((high - low) // _LOOKED_AT) | 1
     number = np.arange(low, high, step)
-    logs = special.gammaln(n + 1) - special.gammaln(number + 1) - special.gammaln(n - number + 1)
-    logs += special.xlogy(number, flips) + special.xlog1py(n - number, -flips)
-    weights = np.exp(logs)
+    weights = binomial(number, n, flips)
     beyond = np.floor((number + n * (tolerance + _ROUNDING)) / 2).astype(np.int64) + 1
     needed = np.maximum(critical_losses(low, high, step, alpha), beyond)
     possible = needed <= number
-    found = special.bdtrc(
-        np.maximum(needed[possible] - 1, 0), number[possible], min(1.0, lost / flips)
-    )
+    found = special.bdtrc(needed[possible] - 1, number[possible], min(1.0, lost / flips))
     total = float(weights[possible] @ found)
     # The numbers of flips that were left out weigh as much as those evaluated.
-    return min(1.0, total * step if step > 1 else total)
+    return min(1.0, total * step)
 
 
 def paired_shares_mde(n: float, flips: float, baseline: float, rule: Rule) -> float | None:

@@ -152,7 +152,7 @@ def _flipped(moved: NDArray[np.float64], draws: int, seed: int) -> PValues:
     two_sided = (beyond + tied) / (draws + 1)
     # The distribution is symmetric: half of what is at least as extreme lies on either side.
     tail = max((beyond + tied / 2) / (draws + 1), 1 / (draws + 1)) / 2
-    error = sqrt(2 * tail * (1 - 2 * tail) / draws) / 2 if tail < 0.5 else 0.0
+    error = sqrt(2 * tail * (1 - 2 * tail) / draws) / 2
     if abs(seen) <= equal:
         return PValues(0.5, 0.5, 1.0)
     worse, better = (tail, 1 - tail) if seen < 0 else (1 - tail, tail)

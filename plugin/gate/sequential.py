@@ -138,10 +138,10 @@ def sequential_p(p_values: Sequence[float | None], fractions: Sequence[float]) -
     def rejects(alpha: float) -> bool:
         return any(p <= a for p, a in zip(own, nominal_levels(shares, alpha), strict=True))
 
-    low, high = 0.0, 1.0 - 1e-9
+    low, high = _TINY, 1.0 - 1e-9
     if not rejects(high):
         return 1.0
-    while high - low > 1e-4 * high and high > _TINY:
-        middle = sqrt(low * high) if low else high / 4
+    while high - low > 1e-4 * high:
+        middle = sqrt(low * high)
         low, high = (low, middle) if rejects(middle) else (middle, high)
     return high

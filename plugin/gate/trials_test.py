@@ -126,7 +126,7 @@ def _drawn(labels: Sequence[_Labels], seen: float, draws: int, rng: np.random.Ge
             continue
         for _ in range(problems):
             totals += step[np.searchsorted(bounds, rng.random(draws), side="right")]
-    equal = 1e-9 * max(1.0, abs(seen))
+    equal = 1e-9  # sums that tie differ in their last digits, others by much more
     tied = int((np.abs(totals - seen) <= equal).sum()) + 1
     below, above = int((totals < seen - equal).sum()), int((totals > seen + equal).sum())
     floor = 1 / (draws + 1)

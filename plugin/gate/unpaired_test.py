@@ -12,14 +12,13 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from .lattice import binomial, likely_range
 from .permutation_test import PValues
 
 # The common share is looked for in an interval that misses it with this probability, which is
 # added to p (Berger and Boos 1994): far from the pooled share extreme results are meaningless.
 _MISSED = 1e-6
 _COMMON_SHARES = 65
-# A count of baseline passes so improbable is left out, and its probability counted as extreme.
-_LEFT_OUT = 1e-9
 # With so many samples on both sides the exact critical score is the normal quantile.
 _NORMAL_FROM = 500
 
@@ -124,19 +123,13 @@ def p_of_lower(now: float, now_n: int, then: float, then_n: int) -> float:
     seen = float(_score(np.array(now * now_n), now_n, np.array(then * then_n), then_n))
     common = _common_shares(now * now_n + then * then_n, now_n + then_n)
     # Counts of the baseline that can occur under one of the common shares at all.
-    low = int(special.bdtrik(_LEFT_OUT, then_n, common[0]))
-    low = max(0, low if np.isfinite(low) else 0)
-    high = min(then_n, int(np.ceil(special.bdtrik(1 - _LEFT_OUT, then_n, common[-1]))) + 1)
-    then_counts = np.arange(low, high + 1)
-    bounds = _largest_extreme(seen, now_n, then_counts, then_n)
-    p = 0.0
-    for share in common.tolist():
-        weights = _binomial(then_counts, then_n, share)
-        likely = (weights > 1e-13) & (bounds >= 0)
-        if likely.any():
-            lower = special.bdtr(bounds[likely], now_n, share)
-            p = max(p, float(weights[likely] @ lower))
-    return min(1.0, p + _MISSED + 2 * _LEFT_OUT)
+    low, high = likely_range(then_n, common[0])[0], likely_range(then_n, common[-1])[1]
+    counts = np.arange(low, high + 1)
+    bounds = _largest_extreme(seen, now_n, counts, then_n)
+    counts, bounds = counts[bounds >= 0], bounds[bounds >= 0]
+    shares = common[:, None]
+    extreme = binomial(counts, then_n, shares) * special.bdtr(bounds, now_n, shares)
+    return min(1.0, float(extreme.sum(axis=1).max()) + _MISSED)
 
 
 def _score(
@@ -146,8 +139,7 @@ def _score(
     pooled = (now_counts + then_counts) / (now_n + then_n)
     spread = pooled * (1 - pooled) * (1 / now_n + 1 / then_n)
     difference = now_counts / now_n - then_counts / then_n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(spread > 1e-15, difference / np.sqrt(np.maximum(spread, 1e-300)), 0.0)
+    z = np.where(spread > 1e-15, difference / np.sqrt(np.maximum(spread, 1e-15)), 0.0)
     return np.asarray(z, dtype=np.float64)
 
 
@@ -181,14 +173,6 @@ def _common_shares(passed: float, n: int) -> NDArray[np.float64]:
     return np.asarray(np.clip(shares, 1e-12, 1 - 1e-12), dtype=np.float64)
 
 
-def _binomial(counts: NDArray[np.int64], n: int, share: float) -> NDArray[np.float64]:
-    from scipy import special  # type: ignore[import-untyped]
-
-    logs = special.gammaln(n + 1) - special.gammaln(counts + 1) - special.gammaln(n - counts + 1)
-    logs += special.xlogy(counts, share) + special.xlog1py(n - counts, -share)
-    return np.asarray(np.exp(logs), dtype=np.float64)
-
-
 def critical_score(now_n: int, then_n: int, then: float, alpha: float) -> float:
     """The score, negative, up to which a difference is significant at level alpha.
 
@@ -201,27 +185,17 @@ def critical_score(now_n: int, then_n: int, then: float, alpha: float) -> float:
     if min(now_n, then_n) >= _NORMAL_FROM:
         return critical
     baseline = np.array([then * then_n])
-    guess = int(_largest_extreme(critical, now_n, baseline, then_n)[0])
-
-    def significant(count: int) -> bool:
-        return p_of_lower(count / now_n, now_n, then, then_n) <= alpha
-
-    # The normal quantile is close for all but the smallest n: look beside it first.
-    last, first, step = -1, min(guess + 2, now_n + 1), 1
-    while first - step > last:
-        if significant(first - step):
-            last = first - step
-        else:
-            first, step = first - step, 2 * step
+    last, first = -1, now_n + 1
     while first - last > 1:
         middle = (last + first) // 2
-        last, first = (middle, first) if significant(middle) else (last, middle)
-    counts = np.array([max(last, 0), last + 1], dtype=np.float64)
-    scores = _score(counts, now_n, baseline, then_n)
-    if last < 0:
-        # Not even no pass at all is significant.
-        return float(scores[0]) - 1.0
-    return float(scores.mean())
+        if p_of_lower(middle / now_n, now_n, then, then_n) <= alpha:
+            last = middle
+        else:
+            first = middle
+    counts = np.array([max(last, 0), first], dtype=np.float64)
+    between = float(_score(counts, now_n, baseline, then_n).mean())
+    # Where not even no pass at all is significant, nothing is.
+    return between if last >= 0 else between - 1.0
 
 
 def power_of_shares(
@@ -230,19 +204,17 @@ def power_of_shares(
     """How often a share `now` is found worse than `then`, by more than the tolerance.
 
     Args:
+        then: above 0.
         critical: the score up to which a difference is significant.
     """
     from scipy import special  # type: ignore[import-untyped]
 
-    reach = 7 * (then_n * then * (1 - then)) ** 0.5 + 7
-    low = max(0, int(then_n * then - reach))
-    high = min(then_n, int(then_n * then + reach) + 1)
-    step = max(1, (high - low) // 150)
-    counts = np.arange(low, high + 1, step)
-    weights = _binomial(counts, then_n, then) * step
+    low, high = likely_range(then_n, then)
+    counts = np.arange(low, high + 1)
+    weights = binomial(counts, then_n, then)
     bounds = _largest_extreme(critical, now_n, counts, then_n)
     most = np.ceil((counts / then_n - tolerance - 1e-9) * now_n) - 1
     bounds = np.minimum(bounds, most)
     possible = bounds >= 0
     found = special.bdtr(bounds[possible], now_n, now)
-    return min(1.0, float(weights[possible] @ found))
+    return float(weights[possible] @ found)

@@ -236,18 +236,18 @@ def fails(verdicts: Iterable[Verdict], gate: Gate, complete: bool) -> bool:
     return not complete or any(gate in WORDS[verdict.word].fails for verdict in verdicts)
 
 
-def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+def holm(p_values: Sequence[float | None], family: int = 0) -> tuple[float | None, ...]:
     """P-values after Holm's step-down correction (1979), in the order given; None was not tested.
 
     Reject where one is at most alpha: the chance of any false rejection stays at most alpha,
     whatever the dependence. The i-th smallest of m (from 0) is multiplied by m - i, at most 1, and
-    never below a smaller one's.
+    never below a smaller one's. m is at least the `family`: some tests may be made later.
     """
     tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     adjusted = list(p_values)
-    running = 0.0
+    m, running = max(len(tested), family), 0.0
     for rank, (p, index) in enumerate(tested):
-        running = max(running, min(1.0, (len(tested) - rank) * p))
+        running = max(running, min(1.0, (m - rank) * p))
         adjusted[index] = running
     return tuple(adjusted)
 
@@ -258,9 +258,8 @@ def _adjusted(
     """Holm-adjusted p of the gated candidates that are evaluated; the others are unchanged."""
     pairs = list(zip(candidates, p_values, strict=True))
     tested = [p if c.gated and c.not_judged is None else None for c, p in pairs]
-    later = max(0, rules.family - sum(p is not None for p in tested))
-    family = holm([*tested, *[1.0] * later])[: len(pairs)]
-    return [p if now is None else now for (_, p), now in zip(pairs, family, strict=True)]
+    adjusted = holm(tested, rules.family)
+    return [p if now is None else now for (_, p), now in zip(pairs, adjusted, strict=True)]
 
 
 def _verdict(

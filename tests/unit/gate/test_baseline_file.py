@@ -350,6 +350,17 @@ def test_settings_that_differ_are_told_where_both_sides_state_them() -> None:
     assert "bare numbers without a protocol" in note
 
 
+def test_without_a_number_of_trials_each_sample_was_asked_once() -> None:
+    bench = measured("real/x", {"real@1": [1.0, 0.0]})
+    held = baseline_benchmark(replace(bench, table=replace(bench.table, trials=())))  # type: ignore[type-var]
+    assert (held.trials, held.trials_of("s00000"), held.clusters) == (1, 1, {})
+    none = measured("real/x", {"real@1": [float("nan")] * 2})
+    assert baseline_benchmark(none).scores["real@1"].n == 0
+    assert baseline_benchmark(replace(none, table=None)).scores["real@1"].n is None
+    old = BaselineBenchmark("real", "real/x", True, "", 2, (), {})
+    assert old.trials_of("s00000") == 1
+
+
 def test_one_number_of_trials_is_written_once_and_several_by_sample() -> None:
     bench = measured("code/x", {"pass@1": [1.0, 0.5, 0.0]}, trials=4)
     assert baseline_benchmark(bench).trials == 4

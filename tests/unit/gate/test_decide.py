@@ -173,6 +173,57 @@ def test_an_inconclusive_drop_says_how_small_a_drop_would_be_found() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("changed", "detail"),
+    [
+        (
+            {"difference": 0.0231, **BETTER},
+            "better by 2.31 pp, 61 lost and 24 won of 1,600, p better, Holm = 0.0001",
+        ),
+        ({}, "no difference; MDE 1.87 pp at n = 1,600"),
+        ({"difference": 0.005}, "better by 0.50 pp; MDE 1.87 pp at n = 1,600"),
+        ({"n": None}, "no difference; MDE 1.87 pp"),
+        (
+            {"difference": -0.004, "p_excluded": 0.05, "mde": 0.2},
+            "worse by 0.40 pp at n = 1,600; a drop of 5.00 pp is excluded (p = 0.05)",
+        ),
+        (
+            {"p_excluded": 0.051, "mde": None},
+            "no difference; a drop of 5.00 pp would not have been found: "
+            "MDE: no drop at n = 1,600 would be found in four runs of five",
+        ),
+        (
+            {"mde": 0.2, "unit": "bits_per_byte", "higher_is_better": False},
+            "no difference; a rise of 0.05 bits/byte would not have been found: "
+            "MDE 0.2 bits/byte at n = 1,600",
+        ),
+        (
+            {"difference": -0.02, "kind": "unpaired", "lost": None, "won": None, **WORSE},
+            "worse by 2.00 pp, tolerance 1.00 pp, p worse, Holm = 0.0001",
+        ),
+        (
+            {"p_worse": None, "kind": "unpaired"},
+            "no difference; not tested: one side has no standard error",
+        ),
+    ],
+)
+def test_the_detail(changed: dict[str, object], detail: str) -> None:
+    assert verdict(replace(compared(0.0), **changed)).detail == detail  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("unit", "rise", "large"),
+    [("points", 10.0, True), ("points", 9.9, False), ("perplexity", 50.0, False)],
+)
+def test_a_rise_is_large_in_the_unit_of_shares_and_points_only(
+    unit: str, rise: float, large: bool
+) -> None:
+    figures = replace(compared(rise, **BETTER), unit=unit)
+    found = verdict(figures, tolerance=1.0)
+    assert (found.word, bool(found.remark)) == ("improved", large)
+    assert (found.p_adjusted, found.tolerance, found.alpha) == (1e-4, 1.0, 0.05)
+
+
 # Exit status
 
 

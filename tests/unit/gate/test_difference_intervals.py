@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ckptbench.gate.difference_intervals import (
     PairedColumns,
     composite_interval,
+    excluded_drop_p,
     paired_interval,
     unpaired_interval,
 )
@@ -34,6 +37,32 @@ def test_single_0_1_samples_have_bonett_and_prices_interval(n: int, lost: int, w
     center = p_won - p_lost
     reach = t_quantile(n - 1) * sqrt((p_lost + p_won - center**2) / (n + 2))
     assert found == pytest.approx((center - reach, center + reach))
+
+
+def test_clusters_of_graded_values_have_the_interval_of_the_docstring() -> None:
+    """Two clusters of the usual size are added, which move by r in either direction."""
+    sizes = [1, 2, 2, 3, 5, 1]
+    names = [str(cluster) for cluster, size in enumerate(sizes) for _ in range(size)]
+    rng = np.random.default_rng(2)
+    now, then = rng.random((2, 14)).round(1)
+    ends = np.cumsum([0, *sizes])
+    d = [(now - then)[a:b].sum() for a, b in pairwise(ends)]
+    n, k = 14, sum(size**2 for size in sizes) / 14
+    r2 = (sum(x**4 for x in d) + k**4 / 4) / (sum(x**2 for x in d) + k**2 / 4)
+    m = sum(d) / (n + 2 * k)
+    squares = sum((x - size * m) ** 2 for x, size in zip(d, sizes, strict=True))
+    error = sqrt(squares + (sqrt(r2) - k * m) ** 2 + (sqrt(r2) + k * m) ** 2) / (n + 2 * k)
+    found = paired_interval(now, then, partition(names), "bounded")
+    reach = t_quantile(5) * error
+    assert found == pytest.approx((m - reach, m + reach))
+    p = excluded_drop_p(now - then, partition(names), "bounded", 0.2)
+    assert p == pytest.approx(stats.t.sf((m + 0.2) / error, 5))
+    tenfold = excluded_drop_p(10 * (now - then), partition(names), "bounded", 2.0, scale=10.0)
+    assert tenfold == pytest.approx(p)
+    assert excluded_drop_p(now - then, partition(["a"] * 14), "bounded", 0.2) is None
+    gains = np.array([0.3, -0.1, 0.4, 0.0, 0.1])
+    plain = excluded_drop_p(gains, partition(alone(5)), "unbounded", 0.1)
+    assert plain == pytest.approx(stats.ttest_1samp(gains, -0.1, alternative="greater").pvalue)
 
 
 def test_without_any_flip_30_samples_do_not_exclude_a_drop_of_2_pp() -> None:

@@ -15,9 +15,11 @@ from ckptbench.gate.evaluate import (
     evaluate_matched,
 )
 from ckptbench.gate.matching import match_baseline
+from ckptbench.gate.mde import Rule, paired_shares_mde
 from ckptbench.gate.measurement import BenchmarkMeasurement
 from ckptbench.gate.scope import Scope
-from ckptbench.gate.verdict import Rules
+from ckptbench.gate.sequential import Look, sequential_p
+from ckptbench.gate.verdict import Comparison, Rules
 from ckptbench.scores.aggregate import fold
 from ckptbench.scores.composite import composite
 from ckptbench.scores.metric import BITS_PER_BYTE
@@ -69,6 +71,49 @@ def test_holms_family_is_every_checkpoint_of_the_session() -> None:
     assert alone.mde is not None
     assert first.comparison.mde is not None
     assert first.comparison.mde > alone.mde, "the MDE is that of the corrected level"
+
+
+def test_before_all_are_asked_the_looks_and_the_tests_to_come_count() -> None:
+    """Half of the samples asked, one look before; six tests, of which three are made here."""
+    fallen = measured("real/whole-word", shares(400, 0.6, 0.8, lost=9))
+    look = Look(0.2, 0.2, 0.8, 0.3)
+    half = replace(fallen, asked=0.5, looks={"real@1": (look,)}, planned=None)
+    held = as_baseline(measured("real/whole-word", shares(400, 0.6, 0.8)))
+
+    def found(bench: BenchmarkMeasurement, **rules: object) -> Comparison:
+        (whole,) = evaluate([[bench]], held, rules=Rules(**rules))  # type: ignore[arg-type]
+        comparison = whole.verdicts[0][0].comparison
+        assert comparison is not None
+        return comparison
+
+    plain, later = found(fallen), found(half, looks=True, family=6)
+    assert plain.p_excluded is None
+    tested = found(fallen, looks=True).p_excluded
+    assert tested is not None
+    for one, of_look, over in (
+        (plain.p_worse, look.p_worse, later.p_worse),
+        (plain.p_better, look.p_better, later.p_better),
+        (tested, look.p_excluded, later.p_excluded),
+    ):
+        assert over == pytest.approx(sequential_p([of_look, one], [0.2, 0.5]))
+        assert over != one
+    share = 9 / 400
+    assert plain.mde == paired_shares_mde(400, share, 0.6, Rule(0.05 / 2, 0.01))
+    assert later.mde == paired_shares_mde(400, share, 0.6, Rule(0.05 / 6, 0.01))
+    # A look of which there is none for this metric is one at this share.
+    alone = found(replace(half, looks={}))
+    assert alone.p_worse == pytest.approx(sequential_p([plain.p_worse], [0.5]))
+
+
+def test_of_many_metrics_that_were_left_out_five_are_named() -> None:
+    many = [measured(f"b{i}/x", {f"b{i}@1": [1.0, 0.0]}) for i in range(7)]
+    (note,) = run(many[0], baseline=as_baseline(*many), selection=("-k", "a file")).notes
+    assert note == (
+        "6 of 7 gated metrics of the baseline were left out by -k, a file: "
+        "b1/b1@1, b2/b2@1, b3/b3@1, b4/b4@1, b5/b5@1 ..."
+    )
+    (note,) = run(*many[:2], baseline=as_baseline(*many), selection=("-k",)).notes
+    assert note.endswith(": b2/b2@1, b3/b3@1, b4/b4@1, b5/b5@1, b6/b6@1")
 
 
 def test_a_protocol_that_is_not_primary_is_judged_alone() -> None:
@@ -127,6 +172,19 @@ def test_a_dataset_that_lost_samples_is_incomplete() -> None:
     limited = run(cut, LAMBADA, limited=("--limit",))
     assert "incomplete" not in words(limited)[0]
     assert "1,440 of the baseline's 1,600 samples" in limited.notes[0]
+
+
+def test_a_run_that_does_not_say_what_it_planned_has_lost_nothing() -> None:
+    found = run(replace(REAL, planned=None), LAMBADA)
+    assert words(found)[0] == ["identical", "identical"]
+
+
+@pytest.mark.parametrize("primary", [True, False])
+def test_a_metric_is_missing_only_where_both_sides_gate_the_protocol(primary: bool) -> None:
+    only_1 = measured("real/whole-word", shares(N, 0.6), primary=primary)
+    both = measured("real/whole-word", shares(N, 0.6, 0.8), primary=not primary)
+    found = run(only_1, LAMBADA, baseline=as_baseline(both, LAMBADA))
+    assert words(found)[0] == ["identical"]
 
 
 def test_new_samples_are_left_out_of_the_comparison() -> None:
@@ -190,6 +248,14 @@ def test_another_protocol_is_incomparable() -> None:
     assert words(found)[0] == ["incomparable", "incomparable"]
     assert found.verdicts[0][0].detail == (
         "protocol real/whole-word in the baseline, real/origin here"
+    )
+
+
+def test_a_metric_that_another_protocol_lacks_is_missing_of_the_baselines() -> None:
+    found = run(measured("real/origin", shares(N, 0.6)), LAMBADA)
+    assert words(found)[0] == ["incomparable", "missing"]
+    assert found.verdicts[0][1].detail == (
+        "the baseline has real@5 of real/whole-word, this run has no such score"
     )
 
 

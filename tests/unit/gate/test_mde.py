@@ -51,7 +51,7 @@ def test_the_power_is_the_sum_over_every_outcome(tolerance: float) -> None:
     assert power == pytest.approx(total, abs=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 1_000])
+@pytest.mark.parametrize("alpha", np.geomspace(1e-7, 0.3, 30).tolist())
 def test_critical_losses_are_the_fewest_that_are_significant(alpha: float) -> None:
     critical = critical_losses(1, 60, 1, alpha)
     for flips, losses in zip(range(1, 60), critical.tolist(), strict=True):
@@ -177,6 +177,13 @@ def test_0_and_1_as_graded_values_come_near_shares() -> None:
     graded = points(graded_mde(moved, values, RULE))
     share = points(paired_shares_mde(1_600, 0.06, 0.6, RULE))
     assert share < graded < 1.2 * share
+
+
+def test_a_graded_drop_is_in_the_unit_of_the_values() -> None:
+    values = np.array([1.0] * 60 + [0.5] * 40)
+    drop = graded_mde(np.zeros(100), values, Rule(0.05, 0.0))
+    small = graded_mde(np.zeros(100), values / 200, Rule(0.05, 0.0))
+    assert small == pytest.approx((drop or 0.0) / 200)
 
 
 def test_a_graded_drop_is_none_where_there_is_nothing_to_lose() -> None:
@@ -307,6 +314,11 @@ def test_losses_take_a_unit_from_some_of_the_values() -> None:
     noise = 0.5 * 0.8
     expected = power_of_losses(50, noise / 2 + 0.2, noise / 2, Rule(0.05, 0.02 / 0.5))
     assert loss_power(0.1, 50, 0.125, 0.25, 0.5, rule) == pytest.approx(expected)
+    # A tolerance is in units, too: of 50 values more than 18 must be lost to fall by 0.09.
+    noise, strict = 0.16 * 0.8, Rule(0.05, 0.09)
+    expected = power_of_losses(50, noise / 2 + 0.4, noise / 2, Rule(0.05, 0.36))
+    assert loss_power(0.1, 50, 0.01, 0.25, 0.5, strict) == pytest.approx(expected)
+    assert 0.3 < expected < 0.9
     drop = loss_mde(50, 0.01, 0.25, 0.5, rule)
     assert drop is not None
     assert loss_power(drop, 50, 0.01, 0.25, 0.5, rule) >= 0.8 - 1e-9
@@ -340,6 +352,38 @@ def test_where_all_flips_are_losses_the_clusters_that_move_count(flips: int, mov
         return power_of_losses(100, d * each, 0.0, Rule(RULE.alpha, RULE.tolerance * each))
 
     assert power(drop * 1.001) >= 0.8 > power(drop * 0.98)
+
+
+def test_where_flips_are_losses_and_gains_samples_count_by_their_design_effect() -> None:
+    """60 texts of 2 and 40 of 6 samples, 80 flips, by hand from the formulas of the docstring."""
+    sums = np.array(
+        [-2.0] * 6 + [2.0] * 4 + [0.0] * 50 + [-3.0] * 8 + [3.0] * 6 + [1.0] * 18 + [0.0] * 8
+    )
+    sizes = np.array([2.0] * 60 + [6.0] * 40)
+    drop = clustered_shares_mde(sums, sizes, 80, 0.6, RULE)
+    assert drop is not None
+    size = (60 * 4 + 40 * 36) / 360
+    effect = (sums @ sums + size * (1 + (size - 1) * 0.25)) / (80 + size)
+    share = 80 / 360
+    assert drop < share  # so that some are won
+
+    def power(d: float) -> float:
+        lost, won = (share + d) / 2, (share - d) / 2
+        units = 360 / (effect + (size - 1) * d**2 / share)
+        return power_of_losses(units, lost, won, RULE)
+
+    assert power(drop * 1.001) >= 0.8 > power(drop * 0.995)
+
+
+def test_flips_that_cancel_in_their_clusters_do_not_make_samples_count_more() -> None:
+    drop = clustered_shares_mde(np.zeros(200), np.full(200, 2.0), 80, 0.6, RULE)
+    assert drop is not None
+
+    def power(d: float) -> float:
+        units = 400 / (1 + d**2 / 0.2)  # a design effect of 1, and what the drop adds
+        return power_of_losses(units, (0.2 + d) / 2, (0.2 - d) / 2, RULE)
+
+    assert power(drop * 1.001) >= 0.8 > power(drop * 0.995)
 
 
 def test_a_baseline_of_one_sample_has_no_mde() -> None:

@@ -66,6 +66,14 @@ def test_many_flips_do_not_underflow_to_a_wrong_side() -> None:
 # Whole multiples of a unit: exact
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e6])
+def test_the_unit_of_the_contributions_is_without_effect(scale: float) -> None:
+    whole = np.random.default_rng(1).integers(-40, 30, size=60).astype(np.float64)
+    for values in (whole, whole[:12] + 0.1 * np.sqrt(np.arange(12)), whole + np.pi**-20):
+        scaled, plain = sign_flip_test(scale * values), sign_flip_test(values)
+        assert scaled == pytest.approx(plain, rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_cluster_sums_are_convolved_to_the_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -209,6 +217,11 @@ def test_sums_that_tie_with_what_is_seen_count_half() -> None:
     assert tied > 100
     assert p.better == pytest.approx((beyond + tied / 2) / 2_001 / 2)
     assert p.two_sided == pytest.approx((beyond + tied) / 2_001)
+
+
+def test_a_drawn_sum_of_nothing_says_nothing() -> None:
+    values = np.random.default_rng(9).normal(size=30)
+    assert sign_flip_test(np.concatenate([values, -values]), draws=999) == NO_DIFFERENCE
 
 
 def test_memory_does_not_grow_with_clusters_times_draws() -> None:

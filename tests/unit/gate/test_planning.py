@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from ckptbench.gate.mde import paired_shares_mde
+from ckptbench.gate.mde import loss_mde, paired_shares_mde
 from ckptbench.gate.permutation_test import mcnemar, sign_flip_test
 from ckptbench.gate.planning import (
     Passes,
@@ -16,6 +16,7 @@ from ckptbench.gate.planning import (
     by_flips,
     by_trials,
     changed_beside_the_draw,
+    clusters_needed,
     design_effect,
     mde_curve,
     samples_needed,
@@ -111,6 +112,41 @@ def test_the_trials_are_read_off_the_shares_that_passed() -> None:
     assert trials_of([c / 7 for c in range(8)]) == 7
     assert trials_of([0.0, 1.0]) == 1
     assert trials_of([0.123456789]) is None
+    assert (trials_of([1 / 1_000]), trials_of([1 / 1_001])) == (1_000, None)
+    assert (trials_of([1 / 8, 1 / 125]), trials_of([1 / 999, 1 / 2])) == (1_000, None)
+
+
+def draw_of(counts: list[tuple[int, int]], trials: int) -> float:
+    """Mean variance of a share over so many trials, p (1 - p) without bias."""
+    spreads = [c / n * (1 - c / n) * n / (n - 1) for n, c in counts]
+    return float(np.mean(spreads)) / trials
+
+
+def test_a_plan_of_trials_is_that_of_problems_lost_beside_the_draw() -> None:
+    held = passes(10, changed=0.004)
+    target = Target(0.05, 0.01, 0.8, drop=0.05)
+    (row,) = by_trials(target, held, [6])
+    values = np.array([c / 10 for _, c in held.counts])
+    variance = 0.004 + 2 * draw_of(list(held.counts), 6)
+    of_problems = {"unit": values @ values / values.sum(), "baseline": values.mean()}
+    assert row.needed == clusters_needed(0.05, target, variance=variance, **of_problems)
+    assert row.mde == pytest.approx(loss_mde(164, variance, rule=target, **of_problems))
+    error = (values.var(ddof=1) - draw_of(list(held.counts), 10)) / 164
+    error += draw_of(list(held.counts), 6) / 164
+    assert row.standard_error == pytest.approx(sqrt(error), rel=0.01)
+
+
+def test_what_changed_is_the_variance_of_the_differences_less_that_of_both_draws() -> None:
+    left, right = [(10, 1), (10, 9), (10, 5)], [(20, 2), (20, 8), (20, 20)]
+    now, then = Passes(left, 1, list("abc")), Passes(right, 1, list("abc"))
+    differences = [0.0, 0.5, -0.5]
+    expected = 0.5 / 3 - draw_of(left, 10) - draw_of(right, 20)
+    found = changed_beside_the_draw(now, then, differences, (10, 20))
+    assert found == pytest.approx(expected)
+    assert changed_beside_the_draw(now, then, [d + 0.2 for d in differences], (10, 20)) == (
+        pytest.approx(expected)
+    )
+    assert changed_beside_the_draw(now, then, [0.1, 0.1, 0.1], (10, 20)) == 0
 
 
 @pytest.mark.slow

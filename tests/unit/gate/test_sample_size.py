@@ -7,7 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from ckptbench.gate.mde import Rule, loss_power, paired_shares_mde
+from ckptbench.gate.mde import (
+    Rule,
+    loss_power,
+    lost_and_won,
+    paired_shares_mde,
+    power_of_losses,
+)
 from ckptbench.gate.planning import clusters_needed, samples_needed
 
 RULE = Rule(0.05 / 3, 0.01)
@@ -20,6 +26,23 @@ def test_the_samples_needed_have_that_mde(drop: float, flips: float) -> None:
     assert n is not None
     mde = paired_shares_mde(n, flips, 0.6, RULE)
     assert mde == pytest.approx(drop, rel=0.05)
+
+
+@pytest.mark.parametrize("flips", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("drop", [0.03, 0.1, 0.3])
+def test_from_the_samples_needed_on_the_power_stays_near_what_is_wanted(
+    drop: float, flips: float
+) -> None:
+    n = samples_needed(drop, RULE, flips=flips, baseline=0.7)
+    assert n is not None
+
+    def power(samples: int) -> float:
+        return power_of_losses(samples, *lost_and_won(drop, flips, 0.7), RULE)
+
+    assert power(n) >= 0.8
+    assert min(map(power, range(n, n * 21 // 20 + 1))) >= 0.785
+    assert min(map(power, range(n * 9 // 10, n))) < 0.8
+    assert max(map(power, range(1, n * 4 // 5))) < 0.8
 
 
 def test_more_samples_are_needed_for_smaller_drops_and_more_power() -> None:

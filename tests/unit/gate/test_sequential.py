@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import simpson
 
 from ckptbench.gate.comparison import with_looks
 from ckptbench.gate.difference_intervals import excluded_drop_p, paired_interval
@@ -32,6 +33,42 @@ def test_the_looks_together_keep_the_level(alpha: float) -> None:
     scores = np.cumsum(steps, axis=1) / np.sqrt(shares)
     rejected = (scores >= stats.norm.isf(nominal_levels(LOOKS, alpha))).any(axis=1).mean()
     assert rejected == pytest.approx(alpha, abs=4 * np.sqrt(alpha / 200_000))
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.05, 0.9])
+def test_each_look_spends_its_part_and_no_more(alpha: float) -> None:
+    """The chance of a first crossing at each of three looks, by integrals over the paths."""
+    shares = (0.1, 0.35, 1.0)
+    bounds = stats.norm.isf(nominal_levels(shares, alpha)) * np.sqrt(shares)
+    first = stats.norm.sf(bounds[0] / np.sqrt(0.1))
+    assert first == pytest.approx(spent(alpha, 0.1), rel=1e-6, abs=1e-15)
+    x = np.linspace(-9 * np.sqrt(0.1), bounds[0], 2_001)
+    y = np.linspace(-9 * np.sqrt(0.35), bounds[1], 2_001)
+    start = stats.norm.pdf(x, scale=np.sqrt(0.1))
+    second = simpson(start * stats.norm.sf(bounds[1], x, 0.5), x=x)
+    assert first + second == pytest.approx(spent(alpha, 0.35), rel=1e-6)
+    gone_on = simpson(start * stats.norm.pdf(y[:, None], x, 0.5), x=x)
+    third = simpson(gone_on * stats.norm.sf(bounds[2], y, np.sqrt(0.65)), x=y)
+    assert first + second + third == pytest.approx(alpha, rel=1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "share"), [(0.05, 0.25), (0.3, 0.5)])
+def test_what_a_share_spends_is_the_chance_beyond_a_level_of_brownian_motion(
+    alpha: float, share: float
+) -> None:
+    expected = 2 * stats.norm.sf(stats.norm.isf(alpha / 2) / np.sqrt(share))
+    assert spent(alpha, share) == pytest.approx(expected)
+
+
+def test_levels_exist_however_little_or_much_is_to_be_kept() -> None:
+    """No bound is beyond eight standard deviations; what the first look cannot spend, later do."""
+    little, much = nominal_levels(LOOKS, 1e-12), nominal_levels(LOOKS, 1 - 1e-9)
+    assert little[0] == pytest.approx(stats.norm.sf(8))
+    assert little[-1] == pytest.approx(1e-12, rel=0.1)
+    assert all(0 < level <= 1 for level in much)
+    assert max(much) > 0.999
+    assert sequential_p([1.0, 1.0], [0.5, 1.0]) == 1.0
+    assert (sequential_p([0.5, 1e-30], [0.5, 1.0]) or 1) < 1e-11
 
 
 def test_all_is_spent_at_the_end_and_little_at_first() -> None:

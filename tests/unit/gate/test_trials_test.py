@@ -118,6 +118,43 @@ def test_drawn_labels_have_a_p_of_at_most_one(monkeypatch: pytest.MonkeyPatch) -
     assert p.worse + p.better == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.parametrize("problems", [2, 90])
+def test_drawn_labels_count_what_is_seen_among_the_draws(
+    monkeypatch: pytest.MonkeyPatch, problems: int
+) -> None:
+    """Problems of 3 passes in 4 and 2 trials; many alike are drawn by how many have each value."""
+    monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
+    n, m = np.full(problems, 4), np.full(problems, 2)
+    now, then = np.full(problems, 3), np.full(problems, 0)
+    now[: problems // 2] -= 2
+    then[: problems // 2] += 2
+    p = label_permutation_test((now, n), (then, m), 1, draws=300, seed=4)
+    values = np.array([x / 4 - (3 - x) / 2 for x in (1, 2, 3)])
+    odds = np.array([comb(4, x) * comb(2, 3 - x) / comb(6, 3) for x in (1, 2, 3)])
+    rng = np.random.default_rng(4)
+    if problems == 2:
+        sums = sum(
+            np.array([values[int(u > 0.2) + int(u > 0.8)] for u in rng.random(300)]) for _ in n
+        )
+    else:
+        sums = rng.multinomial(problems, odds, size=300) @ values
+    seen = (now / 4 - then / 2).sum()
+    below, tied, above = (sums < seen - 1e-9).sum(), (abs(sums - seen) < 1e-9).sum() + 1, 0
+    above = 301 - below - tied
+    assert p.worse == pytest.approx((below + tied / 2) / 301)
+    assert p.better == pytest.approx((above + tied / 2) / 301)
+    assert p.two_sided == pytest.approx(min(1.0, 2 * (min(below, above) + tied) / 301))
+
+
+def test_a_drawn_p_is_never_smaller_than_its_draws_can_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ckptbench.gate.lattice.AFFORDABLE", 0)
+    n, m = np.full(60, 4), np.full(60, 2)
+    p = label_permutation_test((np.full(60, 1), n), (np.full(60, 2), m), 1, draws=99)
+    assert (p.worse, p.two_sided, p.better) == (1 / 100, 2 / 100, 0.995)
+
+
 def test_a_drawn_p_is_that_of_the_first_seed_unless_one_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

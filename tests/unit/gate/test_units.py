@@ -15,6 +15,8 @@ from ckptbench.gate.units import points, points_interval, size, value, value_int
         (-1.5, "points", "1.50 points", "-1.50 points"),
         (0.02436, "bits_per_byte", "0.02436 bits/byte", "+0.02436 bits/byte"),
         (-12.0, "", "12", "-12"),
+        (1.5, "seconds", "1.5 s", "+1.5 s"),
+        (0.25, "perplexity", "0.25", "+0.25"),
         (-0.00001, "share", "0.00 pp", "+0.00 pp"),
         (0.0, "points", "0.00 points", "+0.00 points"),
         (None, "share", "-", "-"),

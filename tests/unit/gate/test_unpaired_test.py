@@ -158,7 +158,15 @@ def scores(now_n: int, then_n: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("now", "now_n", "then", "then_n"),
-    [(2, 9, 6, 7), (0, 5, 3, 12), (4, 8, 5, 9), (11, 12, 6, 6), (7, 7, 4, 4), (0, 6, 0, 3)],
+    [
+        (2, 9, 6, 7),
+        (0, 5, 3, 12),
+        (4, 8, 5, 9),
+        (11, 12, 6, 6),
+        (7, 7, 4, 4),
+        (0, 6, 0, 3),
+        (3, 4, 1, 3),
+    ],
 )
 def test_p_is_the_largest_probability_of_what_is_as_extreme(
     now: int, now_n: int, then: int, then_n: int
@@ -183,7 +191,13 @@ def test_p_is_the_largest_probability_of_what_is_as_extreme(
 
 @pytest.mark.parametrize(
     ("now_n", "then_n", "then", "alpha"),
-    [(12, 20, 0.5, 0.05), (30, 25, 0.8, 0.05), (9, 40, 0.1, 0.05), (25, 25, 0.52, 0.01)],
+    [
+        (12, 20, 0.5, 0.05),
+        (30, 25, 0.8, 0.05),
+        (9, 40, 0.1, 0.05),
+        (25, 25, 0.52, 0.01),
+        (10, 40, 1.0, 0.05),
+    ],
 )
 def test_the_critical_score_lies_between_what_is_significant_and_what_is_not(
     now_n: int, then_n: int, then: float, alpha: float

@@ -29,3 +29,8 @@ def test_the_order_is_the_callers() -> None:
     p_values = [0.2, 0.001, 0.03, 0.03]
     shuffled = [p_values[i] for i in (2, 0, 3, 1)]
     assert holm(shuffled) == tuple(holm(p_values)[i] for i in (2, 0, 3, 1))
+
+
+def test_tests_that_may_still_be_made_count() -> None:
+    assert holm([0.01, None, 0.04], 5) == (0.05, None, pytest.approx(0.16))
+    assert holm([0.01, 0.04], 1) == holm([0.01, 0.04]) == (0.02, 0.04)
