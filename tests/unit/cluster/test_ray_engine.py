@@ -75,12 +75,14 @@ class Actor:
 
     Attributes:
         dies_on: a prompt that ends it, whenever it is asked.
+        calls: parts that it was sent; `asked` are those that it has answered.
     """
 
     identity: Any = SAME
     lost: list[Exception] = field(default_factory=list)
     dies_on: str = ""
     asked: list[list[str]] = field(default_factory=list)
+    calls: int = 0
 
     def __post_init__(self) -> None:
         self.describe = SimpleNamespace(options=self._options)
@@ -95,6 +97,7 @@ class Actor:
 
     def _answer(self, load: Load, requests: Sequence[Generate]) -> Callable[[], Any]:
         prompts = [request.prompt for request in requests]
+        self.calls += 1
 
         def call() -> Any:
             if self.dies_on in prompts:
@@ -132,6 +135,12 @@ def test_all_replicas_answer_and_each_index_comes_once() -> None:
     assert texts(engine) == RIGHT, "an engine is asked block after block"
     assert all(actor.asked for actor in actors)
     assert (engine.fingerprint, engine.settings) == ("f00d", SAME.settings)
+
+
+def test_a_replica_has_its_next_part_before_the_answers_of_the_last_are_taken() -> None:
+    only = Actor()
+    next(iter(engine_of(only).answer(REQUESTS)))
+    assert (len(only.asked), only.calls) == (1, 2)
 
 
 @pytest.mark.parametrize("error", [ActorUnavailableError("x"), ObjectLostError("x")])
