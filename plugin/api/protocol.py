@@ -112,6 +112,8 @@ class Engine(Protocol):
         replicas: how many batches it answers at once; 1 where it is left out.
         accelerator: what it runs on, texts by name, where that is not this process's GPU; may be
             left out.
+        last_block: a method without arguments, called before the last `answer` of the checkpoint
+            where that is known; may be left out.
         give_up: a method without arguments, called from another thread when the session is ended
             by a signal: `answer` should raise soon. It may be left out; what then still runs is
             not waited for.

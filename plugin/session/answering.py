@@ -26,7 +26,7 @@ from ..results import log as runlog
 from ..results.answers import Key, encode, escaped, keys_of
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
-from .blocks import Plan, Question
+from .blocks import Plan, Question, is_last
 from .compound import answer as answer_requests
 from .compound import fault_of, shown
 from .executions import submit
@@ -299,6 +299,8 @@ class Answering:
                 self.check_time(group)
                 requests = [request for _, request, _ in pending]
                 at_once = group.asked.batch_size * getattr(engine, "replicas", 1)
+                if not at_once and is_last(self.plan, block.items[0], self.items):
+                    getattr(engine, "last_block", lambda: None)()
                 for index, response in answer_requests(engine, requests, at_once):
                     if index not in expected:
                         again = "twice" if 0 <= index < len(pending) else f"of {len(pending):,}"

@@ -27,6 +27,7 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 SUITE = ["-m", "pytest", "--pyargs", "ckptbench.benchmarks", "-p", "no:cacheprovider"]
 OF_THE_DEMO = ["--checkpoint=demo-mlm", "--no-resume"]
+OF_PROGRAMS = ["--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8", "--no-resume"]
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 HOLD = """
@@ -46,6 +47,28 @@ def answer(self, requests):
             time.sleep(0.02)
 
 RayEngine.answer = answer
+"""
+
+HOLD_JUDGES = """
+import sys, time
+from pathlib import Path
+
+def pytest_sessionstart():
+    from ray import cloudpickle
+    from ckptbench.fixtures.cluster import judging
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes do not have this file
+    judge, folder = judging.judged, str(Path.cwd())
+
+    def judged(arguments, expected, tasks):
+        import ray
+        if tasks:
+            Path(folder, "judging-" + ray.get_runtime_context().get_node_id()).touch()
+            while not Path(folder, "go-on").exists():
+                time.sleep(0.02)
+        return judge(arguments, expected, tasks)
+
+    judging.judged = judged
 """
 
 
@@ -120,9 +143,24 @@ def test_outcomes_are_those_of_a_local_run(
 
 
 def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
-    given = ["--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8", "--no-resume"]
-    run(tmp_path, *given, "--run-id=here")
-    run(tmp_path, *given, "--run-id=there", "--engine=ray")
+    run(tmp_path, *OF_PROGRAMS, "--run-id=here")
+    output = run(tmp_path, *OF_PROGRAMS, "--run-id=there", "--engine=ray")
+    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
+    notes = (tmp_path / "results" / "there" / "summary.json").read_text("utf-8")
+    assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
+
+
+def test_programs_on_a_node_that_is_lost_are_judged_again(cluster: Any, tmp_path: Path) -> None:
+    run(tmp_path, *OF_PROGRAMS, "--run-id=here")
+    (tmp_path / "hold.py").write_text(HOLD_JUDGES)
+    process = begin(tmp_path, *OF_PROGRAMS, "--run-id=there", "--engine=ray", "-p", "hold")
+    (lost,) = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
+    wait_until((tmp_path / f"judging-{lost.node_id}").exists, process)
+    cluster.remove_node(lost, allow_graceful=False)
+    cluster.add_node(**NODE)
+    (tmp_path / "go-on").touch()
+    output = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, output
     assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
 
 
