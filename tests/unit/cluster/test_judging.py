@@ -251,6 +251,20 @@ def test_programs_are_judged_beside_replicas_that_have_all_cpus(
     assert set(ray.needs) == {0}
 
 
+def test_a_node_without_cpus_judges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a cluster's head that is meant for no work."""
+    ray, notes = found_by(monkeypatch, *(Judged("host", f"n{i}", "sandbox: L2") for i in (1, 2)))
+    both = ray.nodes()
+    both[0]["Resources"] = {"memory": 1.0}
+    monkeypatch.setattr(ray, "nodes", lambda: both)
+    surveyed = partial(map, lambda node: Judged("host", node["NodeID"], "sandbox: L2"))
+    monkeypatch.setattr(module, "_survey", lambda ray, nodes, work: list(surveyed(nodes)))
+    with judges(Options(), notes.append) as box:
+        assert box is not None
+        assert results(box, MANY) == EXPECTED
+    assert [bool(node.asked) for node in ray.played] == [False, True]
+
+
 def test_without_a_node_that_may_judge_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     _, notes = found_by(monkeypatch, Judged("host-c", "n3", problem=BELOW))
     with judges(Options(), notes.append) as box:
