@@ -53,7 +53,7 @@ HOLD_JUDGES = """
 import sys, time
 from pathlib import Path
 
-def pytest_sessionstart():
+def pytest_collection():  # earlier, the package would hide the fixture of its name
     from ray import cloudpickle
     from ckptbench.fixtures.cluster import judging
 
@@ -140,6 +140,19 @@ def test_outcomes_are_those_of_a_local_run(
     output = run(tmp_path, *OF_THE_DEMO, "--run-id=run", "--engine=ray")
     assert "answered by 2 replicas of each checkpoint, with 1 CPU each" in output
     assert outcomes(tmp_path) == here
+
+
+def test_a_sweep_loads_the_next_checkpoint_while_the_last_answers_are_written(
+    cluster: Any, tmp_path: Path
+) -> None:
+    steps = [f"--checkpoint=demo-mlm/checkpoint-{step}" for step in (100, 6000)]
+    run(tmp_path, *steps, "--no-resume", "--run-id=here")
+    run(tmp_path, *steps, "--no-resume", "--run-id=there", "--engine=ray")
+    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
+    log = (tmp_path / "results" / "there" / "run.log").read_text("utf-8")
+    ahead = log.index("a replica without work loads demo-mlm/checkpoint-6000")
+    assert ahead < log.index("checkpoint-6000: set up")
+    assert log.count("a replica without work loads") == 1
 
 
 def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
