@@ -169,6 +169,16 @@ def test_without_a_replica_the_error_says_why() -> None:
         list(engine.answer(REQUESTS))
 
 
+def test_the_error_is_of_those_that_were_lost_not_of_one_that_was_not_used() -> None:
+    only, odd = Actor(), Actor(replace(SAME, fingerprint="beef"))
+    engine = engine_of(only, odd)
+    assert texts(engine) == RIGHT
+    only.lost = [ActorDiedError("gone")]
+    only.identity = ActorDiedError("its node is gone")
+    with pytest.raises(CkptbenchError, match="no replica is left: its node is gone"):
+        list(engine.answer(REQUESTS))
+
+
 def test_a_part_that_ends_every_replica_fails_alone() -> None:
     found = texts(engine_of(Actor(dies_on="p7"), Actor(dies_on="p7")))
     failed = {index for index, answer in found.items() if isinstance(answer, Failed)}
@@ -204,7 +214,7 @@ def test_a_replica_that_would_answer_otherwise_is_not_used(other: Any, said: str
     assert texts(engine) == RIGHT
     assert not odd.asked
     (note,) = notes
-    assert note.startswith("a replica of spec was not used: ")
+    assert re.match(r"the replica of spec on node node-\d was not used: ", note)
     assert re.search(said, note)
 
 
