@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"  {side:5} {seconds.wall:7.2f} s, {seconds.cpu:.2f} s CPU", flush=True)
             different = sum(found["ray"].get(key) != row for key, row in found["local"].items())
             print(f"  {len(found['local']):,} outcomes, {different} of them differ", flush=True)
-    what = f"{chosen.items:,} masked texts, one replica on {len(cores)} cores"
+    what = f"{chosen.items:,} masked texts, one replica, cores {len(cores)}"
     for clock, field in (("time", 0), ("CPU", 1)):
         local, ray = (statistics.median(each[field] for each in took[side]) for side in SIDES)
         show(f"{what}, {clock}: times local", ray / local, MOST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -69,6 +70,25 @@ def pytest_collection():  # earlier, the package would hide the fixture of its n
         return judge(arguments, expected, tasks)
 
     judging.judged = judged
+"""
+
+# Runs Python where the system calls of Landlock do not exist, as before Linux 5.13.
+WITHOUT_LANDLOCK = """
+import ctypes, os, sys
+
+class Rule(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte), ("no", ctypes.c_ubyte),
+                ("value", ctypes.c_uint)]
+
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("rules", ctypes.POINTER(Rule))]
+
+ENOSYS, ALLOWED = 0x00050026, 0x7FFF0000
+rules = (0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, ENOSYS), (0x06, 0, 0, ALLOWED)
+made = Filter(len(rules), (Rule * len(rules))(*(Rule(*rule) for rule in rules)))
+libc = ctypes.CDLL(None)
+assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, ctypes.byref(made), 0, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 
@@ -161,6 +181,35 @@ def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None
     assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
     notes = (tmp_path / "results" / "there" / "summary.json").read_text("utf-8")
     assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
+
+
+def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
+    ray = ["-m", "ray.scripts.scripts", "start", f"--address={cluster.address}", "--block"]
+    ray += [
+        f"--num-cpus={NODE['num_cpus']}",
+        f"--object-store-memory={NODE['object_store_memory']}",
+    ]
+    log = (tmp_path / "node.log").open("w")
+    weak = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT_LANDLOCK, *ray], stdout=log, stderr=log, process_group=0
+    )
+    try:
+        wait_until(lambda: len(alive(cluster)) == 3, weak)
+        output = run(tmp_path, *OF_PROGRAMS, "--replicas=2", "--run-id=run", "--engine=ray")
+    finally:
+        os.killpg(weak.pid, signal.SIGTERM)
+        weak.wait(timeout=60)
+        while len(alive(cluster)) > 2:
+            time.sleep(0.1)
+    notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
+    cannot = "generated programs cannot be isolated on this machine \\(landlock: ENOSYS\\)"
+    assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
+    assert re.search(rf"programs not judged on 1 node \(\S+\): {cannot}", notes), output
+    assert len(outcomes(tmp_path)) == 140
+
+
+def alive(cluster: Any) -> list[Any]:
+    return [node for node in cluster.global_state.node_table() if node["Alive"]]
 
 
 def test_programs_on_a_node_that_is_lost_are_judged_again(cluster: Any, tmp_path: Path) -> None:
