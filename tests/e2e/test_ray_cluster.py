@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,22 @@ def pytest_collection():  # earlier, the package would hide the fixture of its n
         return judge(arguments, expected, tasks)
 
     judging.judged = judged
+"""
+
+HOLD_FOR_LATE = """
+from pathlib import Path
+from ckptbench.fixtures.cluster.engine import RayEngine
+
+answers = RayEngine.answer
+
+def answer(self, requests):
+    for answered in answers(self, requests):
+        yield answered
+        Path("answering").touch()
+        while self._refused is None:
+            self._wait(())
+
+RayEngine.answer = answer
 """
 
 # Runs Python where the system calls of Landlock do not exist, as before Linux 5.13.
@@ -183,24 +200,36 @@ def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None
     assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
 
 
-def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
+@contextmanager
+def third_node(cluster: Any, folder: Path, *python: str, **environment: str) -> Iterator[None]:
+    """Another node with one CPU, while it is needed; the arguments come before Ray's."""
     ray = ["-m", "ray.scripts.scripts", "start", f"--address={cluster.address}", "--block"]
-    ray += [
-        f"--num-cpus={NODE['num_cpus']}",
-        f"--object-store-memory={NODE['object_store_memory']}",
-    ]
-    log = (tmp_path / "node.log").open("w")
-    weak = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT_LANDLOCK, *ray], stdout=log, stderr=log, process_group=0
-    )
-    try:
-        wait_until(lambda: len(alive(cluster)) == 3, weak)
+    ray += ["--num-cpus=1", f"--object-store-memory={NODE['object_store_memory']}"]
+    with (folder / "node.log").open("w") as log:
+        node = subprocess.Popen(
+            [sys.executable, *python, *ray],
+            env={**os.environ, **environment},
+            stdout=log,
+            stderr=log,
+            process_group=0,
+        )
+        try:
+            wait_until(lambda: len(alive(cluster)) == 3, node)
+            yield
+        finally:
+            os.killpg(node.pid, signal.SIGTERM)
+            node.wait(timeout=60)
+            while len(alive(cluster)) > 2:
+                time.sleep(0.1)
+
+
+def alive(cluster: Any) -> list[Any]:
+    return [node for node in cluster.global_state.node_table() if node["Alive"]]
+
+
+def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
+    with third_node(cluster, tmp_path, "-c", WITHOUT_LANDLOCK):
         output = run(tmp_path, *OF_PROGRAMS, "--replicas=2", "--run-id=run", "--engine=ray")
-    finally:
-        os.killpg(weak.pid, signal.SIGTERM)
-        weak.wait(timeout=60)
-        while len(alive(cluster)) > 2:
-            time.sleep(0.1)
     notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
     cannot = "generated programs cannot be isolated on this machine \\(landlock: ENOSYS\\)"
     assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
@@ -208,8 +237,25 @@ def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
     assert len(outcomes(tmp_path)) == 140
 
 
-def alive(cluster: Any) -> list[Any]:
-    return [node for node in cluster.global_state.node_table() if node["Alive"]]
+def test_a_node_that_comes_later_with_other_weights_is_not_used(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another home directory than the session and its nodes: there, ~/x is older."""
+    right, other = tmp_path / "right", tmp_path / "other"
+    shutil.copytree(resolve("demo-mlm").path, right / "x")
+    shutil.copytree(resolve("demo-mlm/checkpoint-100").path, other / "x")
+    (tmp_path / "hold.py").write_text(HOLD_FOR_LATE)
+    given = ["--no-resume", "--run-id=run", "--engine=ray", "--replicas=3", "-p", "hold"]
+    resources = "--replica-resources=cpus=1"
+    with monkeypatch.context() as patch:
+        patch.setenv("HOME", str(right))
+        process = begin(tmp_path, "--checkpoint=~/x", *given, resources)
+    wait_until((tmp_path / "answering").exists, process)
+    with third_node(cluster, tmp_path, HOME=str(other)):
+        output = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, output
+    notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
+    assert re.search(r"~/x on node \S+ was not used: .*fingerprint \w+, not \w+", notes), output
 
 
 def test_programs_on_a_node_that_is_lost_are_judged_again(cluster: Any, tmp_path: Path) -> None:
