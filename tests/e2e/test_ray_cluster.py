@@ -238,7 +238,7 @@ def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
 
 
 def test_a_node_that_comes_later_with_other_weights_is_not_used(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, here: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has another home directory than the session and its nodes: there, ~/x is older."""
     right, other = tmp_path / "right", tmp_path / "other"
@@ -255,6 +255,7 @@ def test_a_node_that_comes_later_with_other_weights_is_not_used(
         output = process.communicate(timeout=300)[0]
     assert process.returncode == 0, output
     notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
+    assert statuses(outcomes(tmp_path)) == statuses(here)
     assert re.search(r"~/x on node \S+ was not used: .*fingerprint \w+, not \w+", notes), output
 
 
