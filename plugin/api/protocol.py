@@ -133,6 +133,8 @@ class Engine(Protocol):
             left out.
         tokens: `Tokens` so far. Where it is left out, what answers cost in tokens is not known.
         gpus: how many GPUs are busy while it answers; 0 on a processor. Likewise.
+        last_block: a method without arguments, called before the last `answer` of the checkpoint
+            where that is known; may be left out.
         give_up: a method without arguments, called from another thread when the session is ended
             by a signal: `answer` should raise soon. It may be left out; what then still runs is
             not waited for.

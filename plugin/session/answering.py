@@ -27,7 +27,7 @@ from ..results.answers import Key, escaped, keys_of
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
 from .bill import Bill
-from .blocks import Plan, Question
+from .blocks import Plan, Question, is_last
 from .compound import answer as answer_requests
 from .compound import encoded, fault_of
 from .executions import submit
@@ -302,6 +302,8 @@ class Answering:
                 self.check_time(group)
                 requests = [request for _, request, _ in pending]
                 at_once = group.asked.batch_size * getattr(engine, "replicas", 1)
+                if not at_once and is_last(self.plan, block.items[0], self.items):
+                    getattr(engine, "last_block", lambda: None)()
                 answers = answer_requests(engine, requests, at_once)
                 for index, response in self.bill.metered(engine, group.index, answers):
                     if index not in expected:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..api.sample import Sample
 from .group import Group
@@ -96,6 +96,16 @@ def cut(
         blocks[block].append(position)
         block_of.append(block)
     return Plan(tuple(blocks), block_of)
+
+
+def is_last(plan: Plan, question: Question, items: Sequence[Any]) -> bool:
+    """Whether no block after that of a question asks the same checkpoint.
+
+    Args:
+        items: the session's, of which the plan has positions.
+    """
+    later = plan.blocks[plan.block_of[question.position] + 1 :]
+    return all(items[b[0]].group.checkpoint != question.group.checkpoint for b in later)
 
 
 def _work(length: int) -> float:

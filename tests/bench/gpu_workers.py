@@ -193,7 +193,7 @@ def session(
     )
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    return _times(clock, start), _outcomes(folder / "results" / name)
+    return _times(clock, start), read_outcomes(folder / "results" / name)
 
 
 def _times(clock: Path, start: float) -> Times:
@@ -214,7 +214,7 @@ def _times(clock: Path, start: float) -> Times:
     )
 
 
-def _outcomes(run: Path) -> dict[tuple[str, int], Any]:
+def read_outcomes(run: Path) -> dict[tuple[str, int], Any]:
     found = {}
     for file in (run / "samples").rglob("*.jsonl"):
         for line in file.read_text(encoding="utf-8").splitlines():

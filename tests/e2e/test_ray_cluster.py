@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 SUITE = ["-m", "pytest", "--pyargs", "ckptbench.benchmarks", "-p", "no:cacheprovider"]
 OF_THE_DEMO = ["--checkpoint=demo-mlm", "--no-resume"]
+OF_PROGRAMS = ["--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8", "--no-resume"]
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 HOLD = """
@@ -46,6 +49,63 @@ def answer(self, requests):
             time.sleep(0.02)
 
 RayEngine.answer = answer
+"""
+
+HOLD_JUDGES = """
+import sys, time
+from pathlib import Path
+
+def pytest_collection():  # earlier, the package would hide the fixture of its name
+    from ray import cloudpickle
+    from ckptbench.fixtures.cluster import judging
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes do not have this file
+    judge, folder = judging.judged, str(Path.cwd())
+
+    def judged(arguments, expected, tasks):
+        import ray
+        if tasks:
+            Path(folder, "judging-" + ray.get_runtime_context().get_node_id()).touch()
+            while not Path(folder, "go-on").exists():
+                time.sleep(0.02)
+        return judge(arguments, expected, tasks)
+
+    judging.judged = judged
+"""
+
+HOLD_FOR_LATE = """
+from pathlib import Path
+from ckptbench.fixtures.cluster.engine import RayEngine
+
+answers = RayEngine.answer
+
+def answer(self, requests):
+    for answered in answers(self, requests):
+        yield answered
+        Path("answering").touch()
+        while self._refused is None:
+            self._wait(())
+
+RayEngine.answer = answer
+"""
+
+# Runs Python where the system calls of Landlock do not exist, as before Linux 5.13.
+WITHOUT_LANDLOCK = """
+import ctypes, os, sys
+
+class Rule(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte), ("no", ctypes.c_ubyte),
+                ("value", ctypes.c_uint)]
+
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("rules", ctypes.POINTER(Rule))]
+
+ENOSYS, ALLOWED = 0x00050026, 0x7FFF0000
+rules = (0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, ENOSYS), (0x06, 0, 0, ALLOWED)
+made = Filter(len(rules), (Rule * len(rules))(*(Rule(*rule) for rule in rules)))
+libc = ctypes.CDLL(None)
+assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, ctypes.byref(made), 0, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 
@@ -119,10 +179,97 @@ def test_outcomes_are_those_of_a_local_run(
     assert outcomes(tmp_path) == here
 
 
+def test_a_sweep_loads_the_next_checkpoint_while_the_last_answers_are_written(
+    cluster: Any, tmp_path: Path
+) -> None:
+    steps = [f"--checkpoint=demo-mlm/checkpoint-{step}" for step in (100, 6000)]
+    run(tmp_path, *steps, "--no-resume", "--run-id=here")
+    run(tmp_path, *steps, "--no-resume", "--run-id=there", "--engine=ray")
+    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
+    log = (tmp_path / "results" / "there" / "run.log").read_text("utf-8")
+    ahead = log.index("a replica without work loads demo-mlm/checkpoint-6000")
+    assert ahead < log.index("checkpoint-6000: set up")
+    assert log.count("a replica without work loads") == 1
+
+
 def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
-    given = ["--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8", "--no-resume"]
-    run(tmp_path, *given, "--run-id=here")
-    run(tmp_path, *given, "--run-id=there", "--engine=ray")
+    run(tmp_path, *OF_PROGRAMS, "--run-id=here")
+    output = run(tmp_path, *OF_PROGRAMS, "--run-id=there", "--engine=ray")
+    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
+    notes = (tmp_path / "results" / "there" / "summary.json").read_text("utf-8")
+    assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
+
+
+@contextmanager
+def third_node(cluster: Any, folder: Path, *python: str, **environment: str) -> Iterator[None]:
+    """Another node with one CPU, while it is needed; the arguments come before Ray's."""
+    ray = ["-m", "ray.scripts.scripts", "start", f"--address={cluster.address}", "--block"]
+    ray += ["--num-cpus=1", f"--object-store-memory={NODE['object_store_memory']}"]
+    with (folder / "node.log").open("w") as log:
+        node = subprocess.Popen(
+            [sys.executable, *python, *ray],
+            env={**os.environ, **environment},
+            stdout=log,
+            stderr=log,
+            process_group=0,
+        )
+        try:
+            wait_until(lambda: len(alive(cluster)) == 3, node)
+            yield
+        finally:
+            os.killpg(node.pid, signal.SIGTERM)
+            node.wait(timeout=60)
+            while len(alive(cluster)) > 2:
+                time.sleep(0.1)
+
+
+def alive(cluster: Any) -> list[Any]:
+    return [node for node in cluster.global_state.node_table() if node["Alive"]]
+
+
+def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
+    with third_node(cluster, tmp_path, "-c", WITHOUT_LANDLOCK):
+        output = run(tmp_path, *OF_PROGRAMS, "--replicas=2", "--run-id=run", "--engine=ray")
+    notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
+    cannot = "generated programs cannot be isolated on this machine \\(landlock: ENOSYS\\)"
+    assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
+    assert re.search(rf"programs not judged on 1 node \(\S+\): {cannot}", notes), output
+    assert len(outcomes(tmp_path)) == 140
+
+
+def test_a_node_that_comes_later_with_other_weights_is_not_used(
+    cluster: Any, here: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another home directory than the session and its nodes: there, ~/x is older."""
+    right, other = tmp_path / "right", tmp_path / "other"
+    shutil.copytree(resolve("demo-mlm").path, right / "x")
+    shutil.copytree(resolve("demo-mlm/checkpoint-100").path, other / "x")
+    (tmp_path / "hold.py").write_text(HOLD_FOR_LATE)
+    given = ["--no-resume", "--run-id=run", "--engine=ray", "--replicas=3", "-p", "hold"]
+    resources = "--replica-resources=cpus=1"
+    with monkeypatch.context() as patch:
+        patch.setenv("HOME", str(right))
+        process = begin(tmp_path, "--checkpoint=~/x", *given, resources)
+    wait_until((tmp_path / "answering").exists, process)
+    with third_node(cluster, tmp_path, HOME=str(other)):
+        output = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, output
+    notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
+    assert statuses(outcomes(tmp_path)) == statuses(here)
+    assert re.search(r"~/x on node \S+ was not used: .*fingerprint \w+, not \w+", notes), output
+
+
+def test_programs_on_a_node_that_is_lost_are_judged_again(cluster: Any, tmp_path: Path) -> None:
+    run(tmp_path, *OF_PROGRAMS, "--run-id=here")
+    (tmp_path / "hold.py").write_text(HOLD_JUDGES)
+    process = begin(tmp_path, *OF_PROGRAMS, "--run-id=there", "--engine=ray", "-p", "hold")
+    (lost,) = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
+    wait_until((tmp_path / f"judging-{lost.node_id}").exists, process)
+    cluster.remove_node(lost, allow_graceful=False)
+    cluster.add_node(**NODE)
+    (tmp_path / "go-on").touch()
+    output = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, output
     assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
 
 

@@ -6,6 +6,7 @@ has the real one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,6 +85,7 @@ class Actor:
     Attributes:
         dies_on: a prompt that ends it, whenever it is asked.
         counts: whether its engine counts tokens.
+        calls: parts that it was sent; `asked` are those that it has answered.
     """
 
     identity: Any = SAME
@@ -91,9 +93,11 @@ class Actor:
     dies_on: str = ""
     counts: bool = True
     asked: list[list[str]] = field(default_factory=list)
+    calls: int = 0
+    loads: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.describe = SimpleNamespace(options=self._options)
+        self.describe = SimpleNamespace(options=self._options, remote=self._describe)
         self.answer = SimpleNamespace(remote=self._answer)
 
     def _options(self, max_task_retries: int) -> Any:
@@ -101,10 +105,12 @@ class Actor:
         return SimpleNamespace(remote=self._describe)
 
     def _describe(self, load: Load) -> Callable[[], Any]:
+        self.loads.append(load.spec)
         return lambda: self.identity(load) if callable(self.identity) else self.identity
 
     def _answer(self, load: Load, requests: Sequence[Generate]) -> Callable[[], Any]:
         prompts = [request.prompt for request in requests]
+        self.calls += 1
 
         def call() -> Any:
             if self.dies_on in prompts:
@@ -114,12 +120,14 @@ class Actor:
             self.asked.append(prompts)
             answers = [(i, Generated(prompt, 1, "eos")) for i, prompt in enumerate(prompts)]
             tokens = Tokens(2 * len(prompts), len(prompts)) if self.counts else None
-            return Answered(self._describe(load)(), answers, tokens=tokens)
+            identity = self.identity(load) if callable(self.identity) else self.identity
+            return Answered(identity, answers, tokens=tokens)
 
         return call
 
 
 KIND = CheckpointKind("folder", "a folder", Path.is_dir, lambda checkpoint, options: None)  # type: ignore[arg-type, return-value]
+CHECKPOINT = Checkpoint("spec", Path("/nowhere"), KIND)
 REQUESTS = [Generate(f"p{i}", 4) for i in range(300)]
 
 
@@ -163,6 +171,12 @@ def test_the_gpus_of_all_replicas_are_held(each: int | None, together: int | Non
     assert engine_of(*actors).gpus == together
 
 
+def test_a_replica_has_its_next_part_before_the_answers_of_the_last_are_taken() -> None:
+    only = Actor()
+    next(iter(engine_of(only).answer(REQUESTS)))
+    assert (len(only.asked), only.calls) == (1, 2)
+
+
 @pytest.mark.parametrize("error", [ActorUnavailableError("x"), ObjectLostError("x")])
 def test_a_part_that_was_lost_is_asked_again(error: Exception) -> None:
     assert texts(engine_of(Actor(lost=[error, error]), Actor())) == RIGHT
@@ -184,6 +198,16 @@ def test_without_a_replica_the_error_says_why() -> None:
         list(engine.answer(REQUESTS))
 
 
+def test_the_error_is_of_those_that_were_lost_not_of_one_that_was_not_used() -> None:
+    only, odd = Actor(), Actor(replace(SAME, fingerprint="beef"))
+    engine = engine_of(only, odd)
+    assert texts(engine) == RIGHT
+    only.lost = [ActorDiedError("gone")]
+    only.identity = ActorDiedError("its node is gone")
+    with pytest.raises(CkptbenchError, match="no replica is left: its node is gone"):
+        list(engine.answer(REQUESTS))
+
+
 def test_a_part_that_ends_every_replica_fails_alone() -> None:
     found = texts(engine_of(Actor(dies_on="p7"), Actor(dies_on="p7")))
     failed = {index for index, answer in found.items() if isinstance(answer, Failed)}
@@ -196,25 +220,49 @@ def test_a_part_that_ends_every_replica_fails_alone() -> None:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"fingerprint": "beef"}, "node node-2 has another spec than node node-1"),
-        ({"settings": {"seq_len": 8, "dtype": "bf16"}}, "dtype=bf16, and node node-1 with .*fp32"),
-        ({"versions": {**versions(), "torch": "2.0.0"}}, "torch is 2.0.0 on node node-2, and "),
+        (
+            replace(SAME, node="node-2", fingerprint="beef"),
+            "node node-2 has another spec than node node-1: .*fingerprint beef, not f00d",
+        ),
+        (
+            replace(SAME, settings={"seq_len": 8, "dtype": "bf16"}),
+            "dtype=bf16, and node node-1 with .*fp32",
+        ),
+        (
+            replace(SAME, node="node-2", versions={**versions(), "torch": "2.0.0"}),
+            "torch is 2.0.0 on node node-2, and ",
+        ),
+        (Refused("node-2", "the weights are cut short", "", ""), "the weights are cut short"),
+        (Refused("node-2", "nothing there", "", "", absent=True), "node node-2 does not find spec"),
     ],
+    ids=["weights", "settings", "versions", "broken", "absent"],
 )
-def test_a_replica_that_would_answer_otherwise_is_refused(other: dict[str, Any], said: str) -> None:
-    odd = Actor(replace(SAME, node="node-2", **other))
-    with pytest.raises(CkptbenchError, match=said):
-        list(engine_of(Actor(), odd).answer(REQUESTS))
+def test_a_replica_that_would_answer_otherwise_is_not_used(other: Any, said: str) -> None:
+    odd, notes = Actor(other), []
+    engine = RayEngine(FakeRay(), [Actor(), odd], CHECKPOINT, add_note=notes.append)
+    assert texts(engine) == RIGHT
     assert not odd.asked
+    (note,) = notes
+    assert re.match(r"the replica of spec on node node-\d was not used: ", note)
+    assert re.search(said, note)
 
 
-def test_one_that_came_back_with_other_weights_between_two_parts_is_refused() -> None:
+def test_one_that_came_back_with_other_weights_between_two_parts_leaves_the_rest() -> None:
+    odd, other = Actor(), Actor()
+    engine = engine_of(other, odd)
+    answers = engine.answer(REQUESTS)
+    found = [next(answers)]
+    odd.identity = replace(SAME, node="node-2", fingerprint="beef")
+    found += answers
+    assert {i: answer.text for i, answer in found} == RIGHT  # type: ignore[union-attr]
+
+
+def test_one_that_came_back_with_other_weights_is_an_error_if_it_is_the_last() -> None:
     only = Actor()
     engine = engine_of(only)
     only.identity = replace(SAME, node="node-2", fingerprint="beef")
-    with pytest.raises(CkptbenchError, match="has another spec"):
+    with pytest.raises(CkptbenchError, match="node-2 has another spec than node node-1"):
         list(engine.answer(REQUESTS))
-    assert len(only.asked) == 1
 
 
 def test_what_a_replica_refuses_is_the_error_with_its_node() -> None:
@@ -285,3 +333,45 @@ def test_a_caller_that_stops_leaves_an_engine_of_all_its_replicas() -> None:
         actor.asked.clear()
     assert texts(engine) == RIGHT
     assert all(actor.asked for actor in actors)
+
+
+def with_a_next_one(*actors: Actor) -> RayEngine:
+    ahead = Load("next", "after it")
+    return RayEngine(FakeRay(), actors, CHECKPOINT, ahead.spec, ahead=ahead)
+
+
+def test_a_replica_without_work_loads_the_next_checkpoint_while_another_finishes() -> None:
+    actors = [Actor(), Actor()]
+    engine = with_a_next_one(*actors)
+    engine.last_block()
+    seen = []
+    for _ in engine.answer(REQUESTS):
+        seen.append([actor.loads[1:] for actor in actors])
+    assert seen[0] == [[], []]
+    assert sorted(map(len, seen[-1])) == [0, 1], "the one that answers last still has this one"
+    assert all(spec == "next" for actor in actors for spec in actor.loads[1:])
+
+
+def test_before_the_last_block_no_replica_leaves_its_checkpoint() -> None:
+    actors = [Actor(), Actor()]
+    engine = with_a_next_one(*actors)
+    assert texts(engine) == RIGHT
+    assert [actor.loads for actor in actors] == [["spec"], ["spec"]]
+
+
+def test_a_part_that_is_lost_calls_back_who_went_ahead() -> None:
+    early, late = Actor(), Actor()
+    engine = with_a_next_one(early, late)
+    engine.last_block()
+    answers = engine.answer(REQUESTS)
+    found = []
+    for answer in answers:
+        found.append(answer)
+        if "next" in early.loads + late.loads:
+            busy = late if "next" in early.loads else early
+            if not busy.lost and busy.identity is SAME:
+                busy.lost = [ActorDiedError("its node is gone")]
+                busy.identity = ActorDiedError("its node is gone")
+    assert {i: answer.text for i, answer in found} == RIGHT  # type: ignore[union-attr]
+    assert [actor.identity is SAME for actor in (early, late)].count(False) == 1
+    assert "next" in early.loads + late.loads
