@@ -87,8 +87,9 @@ class CheckpointKind:
         base: spec of the base checkpoint of an adapter; it is loaded once for several.
         needs: packages without which none is loaded.
         remedy: how to install them.
-        check: raises a `CkptbenchError` where the files of a checkpoint show that it cannot be
-            loaded; no weight is read. Called for each of several, before anything is asked.
+        check: raises a `CkptbenchError` where its files, or its server, show that a checkpoint
+            cannot be loaded; no weight is read. Called for each of several, before anything is
+            asked.
     """
 
     name: str

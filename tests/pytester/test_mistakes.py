@@ -538,9 +538,10 @@ def test_a_server_that_is_not_there(suite: Any) -> None:
         pass
     arguments = [f"--checkpoint={address}", "--retries=0", "test_problems.py"]
     told(suite, arguments, [address, "no server answers", "start the server first"])
+    # One of several too, before the first is asked anything.
+    told(suite, ["--checkpoint=demo-code", *arguments], [address, "no server answers"])
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--checkpoint=demo-mlm/checkpoint-100"]])
 def test_workers_are_refused_the_same(suite: Any, more: list[str]) -> None:
