@@ -136,6 +136,21 @@ def test_two_checkpoints_behind_one_command_are_never_taken_for_each_other(proje
     assert "4 answers computed, 4 reused" in run(project, *sweep).stdout
 
 
+def test_an_adapter_is_served_with_its_base(project: Path) -> None:
+    (project / "lora").mkdir()
+    config = {"peft_type": "LORA", "base_model_name_or_path": str(project / "one")}
+    (project / "lora/adapter_config.json").write_text(json.dumps(config))
+    shutil.copy(DEMO / "model.safetensors", project / "lora/adapter_model.safetensors")
+    adapter = ("--checkpoint=lora", f"{SERVE} {{base}}", "--model=small")
+    done = run(project, *adapter)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{project / 'lora'}" in logs(project)["server-lora.log"].partition("\n")[0]
+    assert f"{project / 'one'}\n" in logs(project)["server-lora.log"]
+    assert "0 answers computed, 4 reused" in run(project, *adapter).stdout
+    shutil.copy(project / "two/model.safetensors", project / "one/model.safetensors")
+    assert "4 answers computed, 0 reused" in run(project, *adapter).stdout
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

@@ -1,7 +1,8 @@
 """A server of OpenAI's HTTP API without a model, started as `small_server.py CHECKPOINT PORT`.
 
-It prints its process number and that of a process of its own, and answers with the first digit of
-the hash of the checkpoint's weights. `SMALL_SERVER` says what goes wrong: `dies` at the start,
+More arguments are not looked at. It prints its process number and that of a process of its own, and
+answers with the first digits of the hash of the checkpoint's weights. `SMALL_SERVER` says what goes
+wrong: `dies` at the start,
 `closed` (no port is opened), `probed` (it is killed at the first question), `hangs` or `ends` at
 the first question that is no probe.
 """
@@ -65,7 +66,8 @@ def main(checkpoint: Path, port: int) -> None:
         sys.exit(3)
     if FAULT == "closed":
         time.sleep(600)
-    Handler.word = hashlib.sha256((checkpoint / "model.safetensors").read_bytes()).hexdigest()[:8]
+    (weights,) = checkpoint.glob("*.safetensors")
+    Handler.word = hashlib.sha256(weights.read_bytes()).hexdigest()[:8]
     ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 

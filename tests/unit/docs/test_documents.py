@@ -66,7 +66,7 @@ OTHERS = {
 }
 # Of pip, mypy, the client of the hub (`hf download`) and lm-eval (`--batch_size`).
 FOREIGN = {"batch", "extra-index-url", "revision", "strict"}
-FOREIGN |= {"host"}  # servers'
+FOREIGN |= {"enable-lora", "host", "lora-modules"}  # servers'
 FOREIGN |= {"array", "dependency", "gpus", "job-name", "parsable", "signal"}  # SLURM's
 FOREIGN |= {"address", "disable-usage-stats", "head", "port"}  # Ray's
 

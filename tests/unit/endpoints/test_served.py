@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -38,18 +39,32 @@ def test_what_a_server_can_load_passes() -> None:
     check_servable(Options(serve=COMMAND, model_args={"revision": "a"}), [resolve("demo-code")])
 
 
-@pytest.mark.parametrize("spec", ["http://127.0.0.1:9/v1", "demo-mlm", "adapter"])
-def test_what_no_server_can_load_is_refused(tmp_path: Path, spec: str) -> None:
-    adapter = {"peft_type": "LORA", "base_model_name_or_path": str(resolve("demo-code").path)}
-    (tmp_path / "adapter_config.json").write_text(json.dumps(adapter))
-    (tmp_path / "adapter_model.safetensors").touch()
-    reasons = {"demo-mlm": "fills no blanks", "adapter": "one folder is served"}
-    spec = str(tmp_path) if spec == "adapter" else spec
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [("http://127.0.0.1:9/v1", "a server already"), ("demo-mlm", "fills no blanks")],
+)
+def test_what_no_server_can_load_is_refused(spec: str, reason: str) -> None:
     message = refusal("demo-code", spec)
     assert message.startswith(f"--serve: {spec} is a")
-    assert reasons.get(spec, "one folder" if spec == str(tmp_path) else "a server already") in (
-        message
-    )
+    assert reason in message
+
+
+def test_an_adapter_is_served_by_a_command_with_its_base_and_by_the_name_it_gets(
+    tmp_path: Path,
+) -> None:
+    base = resolve("demo-code").path
+    config = {"peft_type": "LORA", "base_model_name_or_path": str(base)}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    shutil.copy(base / "model.safetensors", tmp_path / "adapter_model.safetensors")
+    both = f"{COMMAND} {{base}}"
+    assert f"--serve: {tmp_path} is an adapter" in refusal(str(tmp_path), model="a")
+    assert "demo-code is no adapter" in refusal("demo-code", serve=both, model="a")
+    for name in ("", str(base)):
+        assert "has its base too\n  give as --model" in refusal(
+            str(tmp_path), serve=both, model=name
+        )
+    check_servable(Options(serve=both, model="a"), [resolve(str(tmp_path))])
+    assert hash_of(tmp_path, base) != hash_of(tmp_path, resolve("demo-mlm").path)
 
 
 @pytest.mark.parametrize(
