@@ -132,7 +132,8 @@ REQUESTS = [Generate(f"p{i}", 4) for i in range(300)]
 
 
 def engine_of(*actors: Actor, path: Path = Path("/nowhere")) -> RayEngine:
-    return RayEngine(FakeRay(), actors, Checkpoint("spec", path, KIND))
+    there = Checkpoint("spec", path, KIND)
+    return RayEngine(FakeRay(), actors, there, fingerprint_here=lambda: SAME.fingerprint)
 
 
 def texts(engine: RayEngine) -> dict[int, Any]:
@@ -239,12 +240,25 @@ def test_a_part_that_ends_every_replica_fails_alone() -> None:
 )
 def test_a_replica_that_would_answer_otherwise_is_not_used(other: Any, said: str) -> None:
     odd, notes = Actor(other), []
-    engine = RayEngine(FakeRay(), [Actor(), odd], CHECKPOINT, add_note=notes.append)
+    engine = RayEngine(
+        FakeRay(),
+        [Actor(), odd],
+        CHECKPOINT,
+        add_note=notes.append,
+        fingerprint_here=lambda: SAME.fingerprint,
+    )
     assert texts(engine) == RIGHT
     assert not odd.asked
     (note,) = notes
     assert re.match(r"the replica of spec on node node-\d was not used: ", note)
     assert re.search(said, note)
+
+
+@pytest.mark.parametrize("here", ["beef", ""], ids=["the first is wrong", "nobody knows"])
+def test_of_different_weights_only_those_of_this_machine_are_measured(here: str) -> None:
+    actors = [Actor(), Actor(replace(SAME, node="node-2", fingerprint="beef"))]
+    with pytest.raises(CkptbenchError, match=r"has another spec than node .*, not "):
+        texts(RayEngine(FakeRay(), actors, CHECKPOINT, fingerprint_here=lambda: here))
 
 
 def test_one_that_came_back_with_other_weights_between_two_parts_leaves_the_rest() -> None:
