@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # A file's tests share what they make: they stay with one worker. A test that hangs fails, with
 # what its threads were doing; xdist then tries it again.
-TESTING := -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=2 \
+TESTING := -n auto --maxprocesses=4 --dist=loadfile --max-worker-restart=2 \
     -o faulthandler_timeout=480 -o faulthandler_exit_on_timeout=true
 PYTEST := $(BIN)/pytest $(TESTING)
 

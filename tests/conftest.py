@@ -6,7 +6,7 @@ import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -44,12 +44,9 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Mark tests by their fixtures, and those that `make coverage` runs, before `-m` selects.
-
-    In the end files of tests that take minutes come first, or a worker would be left with one.
-    """
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures, and those that `make coverage` runs, before `-m` selects."""
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF:
@@ -57,9 +54,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         own = any(TESTS / folder in item.path.parents for folder in ("unit", "pytester"))
         if own and not any(map(item.get_closest_marker, ("slow", "sandbox"))):
             item.add_marker("counted")
-    yield
-    slow = (TESTS / "e2e", TESTS / "faults")
-    items.sort(key=lambda item: not any(folder in item.path.parents for folder in slow))
 
 
 @pytest.fixture(scope="session")
