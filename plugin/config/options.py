@@ -148,7 +148,8 @@ class Options:
     limit: int | float | None = option(parse.limit, None, "N|SHARE",
         heading="benchmarks and data", remakes_items=True,
         help="run only the first N samples of each benchmark, or this share of them")
-    shard: Shard | None = option(parse.shard, None, "I/N", remakes_items=True,
+    # A sample has one id in every part and in the whole: a rerun of it needs no part.
+    shard: Shard | None = option(parse.shard, None, "I/N",
         help="run only this part of the samples, such as 3/16; `ckptbench merge` puts the parts "
         "together")
     data_dir: Path | None = option(Path, None, "DIR", remakes_items=True,

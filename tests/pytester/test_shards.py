@@ -31,7 +31,7 @@ def _summary(folder: Path) -> dict[str, Any]:
 
 def _comparable(summary: dict[str, Any]) -> dict[str, Any]:
     """A summary without times and paths, and what names the parts."""
-    for name in ("run_id", "started", "seconds", "environment", "rerun_options"):
+    for name in ("run_id", "started", "seconds", "environment"):
         summary.pop(name)
     summary["notes"] = [each for each in summary["notes"] if not each.startswith("merged of")]
     for name in ("baseline", "run_id"):
