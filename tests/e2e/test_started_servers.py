@@ -147,6 +147,9 @@ def test_an_adapter_is_served_with_its_base(project: Path) -> None:
     assert f"{project / 'lora'}" in logs(project)["server-lora.log"].partition("\n")[0]
     assert f"{project / 'one'}\n" in logs(project)["server-lora.log"]
     assert "0 answers computed, 4 reused" in run(project, *adapter).stdout
+    refused = run(project, *adapter, fault="base")
+    assert refused.returncode == 4, refused.stdout
+    assert "small is no adapter on the server of lora" in refused.stderr
     shutil.copy(project / "two/model.safetensors", project / "one/model.safetensors")
     assert "4 answers computed, 0 reused" in run(project, *adapter).stdout
 

@@ -2,9 +2,9 @@
 
 More arguments are not looked at. It prints its process number and that of a process of its own, and
 answers with the first digits of the hash of the checkpoint's weights. `SMALL_SERVER` says what goes
-wrong: `dies` at the start,
-`closed` (no port is opened), `probed` (it is killed at the first question), `hangs` or `ends` at
-the first question that is no probe.
+wrong: `dies` at the start, `closed` (no port is opened), `probed` (it is killed at the first
+question), `base` (its model belongs to no other), `hangs` or `ends` at the first question that is
+no probe.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        self._send(200, {"data": [{"id": "small"}]})
+        parent = {"parent": None} if FAULT == "base" else {}
+        self._send(200, {"data": [{"id": "small", **parent}]})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
