@@ -65,6 +65,12 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
     command_line.hint_at_typos(parser, args)
 
 
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Start no workers where nothing is asked: what is shown is what this process collects."""
+    if command_line.is_dry(config) and hasattr(config.option, "dist"):
+        config.option.dist = "no"  # pytest-xdist has read `-n` by now: its hook is called first
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's benchmarks."""
     if config.getoption("help", False):  # pytest configures its plugins for `--help` too

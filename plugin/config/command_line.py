@@ -18,7 +18,7 @@ import pytest
 from .._util.errors import CkptbenchError, nearest
 from .effective import OF_LM_EVAL
 from .eval_config import COMMAND_LINE
-from .options import OPTIONS, Option, Options, exec_limits, headings
+from .options import DRY, OPTIONS, Option, Options, exec_limits, headings
 
 
 def _read_later(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -173,6 +173,15 @@ def read(config: pytest.Config, continued: str = "") -> Options:
     new_id = f"{time.strftime('%Y%m%d_%H%M%S')}_{getpid()}"
     values["run_id"] = continued or values["run_id"] or new_id
     return Options(**values, sources=sources)
+
+
+def is_dry(config: pytest.Config) -> bool:
+    """Whether the session only prints what it would do: `Options.is_dry` before they are read."""
+    given = (o for o in OPTIONS if o.field in DRY)
+    return any(
+        config.getoption(o.dest, None) or str(config.getini(o.dest)).lower() == "true"
+        for o in given
+    )
 
 
 def _from_command_line(config: pytest.Config, option: Option) -> list[Any]:

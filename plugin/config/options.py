@@ -342,7 +342,11 @@ class Options:
     @property
     def is_dry(self) -> bool:
         """Whether the session only prints what it would do."""
-        return self.list_benchmarks or self.validate_config or self.dry_run
+        return any(getattr(self, name) for name in DRY)
+
+
+DRY = ("list_benchmarks", "validate_config", "dry_run")
+"""The options that ask to be shown something, and nothing to be measured."""
 
 
 OPTIONS: tuple[Option, ...] = tuple(

@@ -1,13 +1,15 @@
-"""The stores of earlier runs, whose answers may be reused."""
+"""The stores of earlier runs: whose answers may be reused, and how long those took."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from .integrity import FORMAT, UNREADABLE, format_of, holds, read_only
 from .layout import PARTS, STORE
+from .work import Pace, paces
 
 _STORES = (f"*/{STORE}", f"*/{PARTS}/*/{STORE}")
 
@@ -22,6 +24,16 @@ def earlier_runs(results_dir: Path, run_id: str, most: int = 200) -> list[Path]:
     stores = {p for folder in folders for name in _STORES for p in folder.glob(name)} - {own}
     newest = sorted(stores, key=lambda p: p.stat().st_mtime, reverse=True)
     return [p.parent for p in newest[:most]]
+
+
+def paces_of(folder: Path) -> list[Pace]:
+    """How fast a run's last session answered; nothing where its store cannot be read."""
+    try:
+        with closing(read_only(folder / STORE)) as connection:
+            current = format_of(connection) == str(FORMAT)
+            return paces(connection, folder.name) if current else []
+    except UNREADABLE:
+        return []
 
 
 class EarlierStores:

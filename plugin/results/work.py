@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import astuple
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 
 from .spent import NOT_RECORDED, Spent
 
@@ -20,12 +21,46 @@ SPENT = (
     "SELECT checkpoint, protocol, seconds, gpu_seconds, tokens_read, tokens_written, unknown "
     "FROM spent"
 )
+_PACES = """
+SELECT asked.checkpoint, run, asked.protocol, asked.seconds / answers,
+    IFNULL(gpu_seconds / spent.seconds, 0)
+FROM (SELECT json_extract(facts, '$.checkpoint') AS checkpoint,
+        json_extract(facts, '$.run') AS run, json_extract(facts, '$.protocol') AS protocol,
+        SUM(seconds) AS seconds, SUM(asked) AS answers
+    FROM work JOIN groups ON groups.id = work.grp WHERE asked > 0 GROUP BY 1, 2, 3) AS asked
+LEFT JOIN spent USING (checkpoint, protocol)
+"""
 _KEY = "json_extract(facts, '$.checkpoint'), json_extract(facts, '$.protocol')"
 # What sessions of earlier versions spent; where it is recorded, that counts and not this.
 UNRECORDED = (
     f"SELECT {_KEY}, SUM(seconds), NULL, NULL, NULL, '{NOT_RECORDED}' "
     "FROM work JOIN groups ON groups.id = work.grp WHERE asked > 0 GROUP BY 1, 2"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a session's answers came, of a checkpoint under a protocol.
+
+    Attributes:
+        run: name of the checkpoint's training run; empty where it has none.
+        seconds: that the engine took for an answer, on average.
+        gpus: how many it held; 0 on a processor, or where it is not known.
+        source: name of the run that this was.
+    """
+
+    checkpoint: str
+    run: str
+    protocol: str
+    seconds: float
+    gpus: float
+    source: str
+
+
+def paces(db: sqlite3.Connection, source: str) -> list[Pace]:
+    """Those of a run's last session, for what it asked."""
+    rows: Iterable[tuple[str, str, str, float, float]] = db.execute(_PACES)
+    return [Pace(*row, source) for row in rows]
 
 
 def add_work(

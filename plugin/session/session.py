@@ -94,7 +94,10 @@ class BenchSession:
         """
         if not workerinput:
             options = with_baseline(options, config)
-            if options.engine == "ray" and config.getoption("numprocesses", None):
+            spread = (
+                config.getoption("numprocesses", None) or config.getoption("dist", "no") != "no"
+            )
+            if options.engine == "ray" and spread:
                 raise CkptbenchError(
                     "one process hands out the samples to the replicas of a cluster",
                     where="--engine ray",
@@ -119,7 +122,7 @@ class BenchSession:
                 from ..reports.write import check_formats
 
                 check_formats(options.report)
-            if options.serve and config.getoption("dist", "no") != "no":
+            if options.serve and spread:
                 raise CkptbenchError(
                     "workers would each start a server of their own",
                     where="--serve",

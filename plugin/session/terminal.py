@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ..reports.terminal_details import RED, Line
 from ..results import log as runlog
 from ..results.outcome import ATTRIBUTE, status_of
 from ..results.summary import Summary
+from .estimate import Wanted, expected_time
 from .fixtures import NO_ENGINE, kind_of_error
 from .run import RunResult
 
@@ -200,42 +202,74 @@ def _dry_run_lines(bench: BenchSession) -> Iterator[str]:
     """The table of `--dry-run`: checkpoints x benchmarks, and the folder of the results."""
     heads = ("checkpoint", "protocol", "samples", "requests", "tokens read", "written at most")
     rows: list[tuple[str, ...]] = [heads]
-    works = [(0, 0, 0, 0)]
-    for group in _in_running_order(bench):
-        works.append(work := _work_of(bench, group))
-        rows.append((group.checkpoint_name, group.protocol.name, *(f"{n:,}" for n in work)))
+    works = {group: _work_of(bench, group) for group in _in_running_order(bench)}
+    for group, work in works.items():
+        numbers = (work.samples, work.requests, work.read, work.written)
+        rows.append((group.checkpoint_name, group.protocol.name, *(f"{n:,}" for n in numbers)))
     yield from _table(rows)
-    _, requests, read, written = map(sum, zip(*works, strict=True))
+    requests, read, written = (
+        sum(getattr(work, name) for work in works.values())
+        for name in ("requests", "read", "written")
+    )
     yield ""
     yield (
         f"{requests:,} requests, about {read:,} tokens read (characters / {CHARACTERS_A_TOKEN}), "
         f"{written:,} generated at most; answers of earlier runs are not asked again"
     )
-    if not bench.checkpoints:
-        yield "no --checkpoint is given"
-    elif bench.collected.resolver is not None and (machines := bench.collected.resolver.runs_on()):
-        yield machines
+    yield from _machines_and_time(bench, works)
     yield f"results would lie in {bench.run.folder}"
     for path in dict.fromkeys(group.asked.output_path for group in bench.collected.groups):
         if path:
             yield f"and in {path}"
 
 
-def _work_of(bench: BenchSession, group: Group) -> tuple[int, int, int, int]:
-    """Samples, requests, tokens read (estimated from characters), tokens generated at most."""
-    samples = requests = read = written = 0
+def _machines_and_time(bench: BenchSession, works: Mapping[Group, _Work]) -> Iterator[str]:
+    engines = len(bench.config.getoption("tx", None) or ()) or 1  # of pytest-xdist
+    if not bench.checkpoints:
+        yield "no --checkpoint is given"
+    elif bench.collected.resolver is not None and (on := bench.collected.resolver.runs_on()):
+        machines, engines = on
+        yield machines
+    wanted = [
+        Wanted(
+            group.checkpoint_name,
+            group.checkpoint.run if group.checkpoint is not None else "",
+            group.protocol.name,
+            work.answers,
+        )
+        for group, work in works.items()
+    ]
+    if wanted:
+        yield expected_time(bench.run.folder, wanted, engines)
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a group would ask; `read` is estimated from characters, `written` is the most."""
+
+    answers: int = 0
+    samples: int = 0
+    requests: int = 0
+    read: int = 0
+    written: int = 0
+
+
+def _work_of(bench: BenchSession, group: Group) -> _Work:
+    work, characters = _Work(), 0
     for item in bench.items_of(group):
-        samples += item.trial == 0
+        work.samples += item.trial == 0
         try:
             request = group.protocol.ask(item.sample, group.context(item.trial))
         except Exception:
             continue  # the sample's own error, reported when it is asked
+        work.answers += 1
         for part in parts_of(request):
-            requests += 1
+            work.requests += 1
             # A protocol and an engine of one's own may have requests of their own.
-            read += getattr(part, "characters", 0)
-            written += getattr(part, "most_tokens", 0)
-    return samples, requests, read // CHARACTERS_A_TOKEN, written
+            characters += getattr(part, "characters", 0)
+            work.written += getattr(part, "most_tokens", 0)
+    work.read = characters // CHARACTERS_A_TOKEN
+    return work
 
 
 def _in_running_order(bench: BenchSession) -> list[Group]:

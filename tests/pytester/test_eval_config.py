@@ -273,6 +273,26 @@ def test_a_dry_run_tells_what_would_be_asked_and_in_what_order(two: Any) -> None
     assert not (two.path / "results").exists()
 
 
+def test_a_dry_run_tells_how_long_it_takes_once_a_run_has_shown_it(two: Any) -> None:
+    unknown = "how long that takes is not known: no run in */results has asked it of *"
+    two.run("--dry-run").stdout.fnmatch_lines([unknown])
+    two.run("--run-id=monday")
+    result = two.run("--dry-run")
+    result.stdout.fnmatch_lines(["about 1 second of answering, as fast as in monday"])
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--list-benchmarks"])
+def test_what_is_shown_is_the_same_with_workers(two: Any, option: str) -> None:
+    def shown(*options: str) -> list[str]:
+        found = two.run_apart("-q", "--run-id=later", option, *options)
+        assert found.ret == 0
+        return [line for line in found.outlines if "no tests ran in" not in line]
+
+    alone = shown()
+    assert any("letter" in line for line in alone)
+    assert shown("-n2") == alone
+
+
 def test_a_file_without_mistakes_is_said_to_have_none(two: Any) -> None:
     result = two.run(configured(two, tasks={"word": {}}), "--validate-config")
     assert result.ret == 0
