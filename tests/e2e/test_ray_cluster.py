@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -304,9 +305,12 @@ def test_a_folder_that_the_nodes_do_not_have_is_sent(
     """The nodes share this disk, but not the home directory."""
     shutil.copytree(resolve("demo-mlm").path, tmp_path / "home" / "sent")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    left_before = list(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
     output = run(tmp_path, "--checkpoint=~/sent", "--run-id=run", "--engine=ray")
     assert "2 replicas" in output
     assert statuses(outcomes(tmp_path)) == statuses(here)
+    left = list(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
+    assert left == left_before, "a replica is killed: the copy of the files has to go before"
 
 
 def test_the_cluster_file_of_the_documents_is_valid() -> None:
