@@ -215,6 +215,15 @@ def pytest_run(
     }
 
 
+def bare_start(folder: Path, device: str) -> float:
+    """Seconds that a process takes to import torch, load the model and run it once."""
+    from start_up import BARE, seconds
+
+    (folder / "bare.py").write_text(BARE)
+    command = [sys.executable, "bare.py", str(folder / "model"), device]
+    return seconds(command, folder, to_mark=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print all rates."""
     import torch
@@ -266,15 +275,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "pytest" not in chosen.skip:
             run = pytest_run(folder, problems, chosen)
             print(", ".join(f"{what} {number:,.1f}" for what, number in run.items()))
-            for part in ("items", "whole"):
-                took = run[f"{part}_s"]
+            answering = run["items_s"] - run["checkpoint_s"]
+            parts = {"from the end of loading": answering, "whole process": run["whole_s"]}
+            for part, took in parts.items():
                 rows.append((f"pytest, {part} ({took:.1f} s)", run["tokens"] / took))
+            bare = bare_start(folder, chosen.device)
     print(f"{chosen.problems} prompts x {chosen.trials} trials x {chosen.tokens} tokens, sampled")
     print(f"{device}, torch {torch.__version__}")
     for what, rate in rows:
         print(f"  {what:<36} {rate:12,.0f} tokens/s  {rate / plain:7.1f} times")
     for what, rate in rows[1:]:
         show(f"{what}, {rate:,.0f} tokens/s: times generate, problem by problem", rate / plain)
+    if not chosen.skip and not chosen.small:
+        engine = run["tokens"] / rows[1][1]
+        show("pytest, from the end of loading: times 70,000 tokens/s",
+             run["tokens"] / answering / 70_000, 1, at_least=True)  # fmt: skip
+        show(f"pytest, whole process ({run['whole_s']:.1f} s): times a bare start ({bare:.1f} s) "
+             f"and the engine's first call ({engine:.1f} s)",
+             run["whole_s"] / (bare + engine), 1.3)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -146,6 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--generated", type=int, default=0, help="GSM8K questions; 0: a quarter")
     parser.add_argument("--tokens", type=int, default=128, help="generated for each at most")
     parser.add_argument("--batches", default="1,8,32", help="of lm-eval")
+    parser.add_argument("--generated-batches", default="", help="of lm-eval for GSM8K, if others")
     parser.add_argument("--work", default="hellaswag,mmlu,gsm8k")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--cpu-time", action="store_true", help="processor seconds, not wall time")
@@ -190,7 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{work}: here {took_s:.2f} s ({cold_s:.2f} cold), {memory:.1f} GiB", flush=True)
         best: tuple[float, str, float] | None = None
         answers: Any = None
-        for size in chosen.batches.split(","):
+        sizes = chosen.generated_batches if work == "gsm8k" else chosen.batches
+        for size in (sizes or chosen.batches).split(","):
             try:
                 answers, cold, peak = _of_lm_eval(loaded, work, theirs, size, clock)
                 _, took, _ = (
