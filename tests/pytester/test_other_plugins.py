@@ -209,7 +209,7 @@ def pytest_runtestloop(session):
 
 
 def test_the_wrappers_of_pytest_go_around_many_samples_at_once(project: Any) -> None:
-    """They cost as much as a sample; what wraps the whole loop, as our progress does, wraps none."""
+    """They cost as much as a sample. What wraps the loop, as our progress does, wraps none."""
     project.write(TEXTS)
     project.file(
         "conftest.py",
