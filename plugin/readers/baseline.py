@@ -24,11 +24,6 @@ from ..gate.baseline import (
     BaselineScore,
 )
 from ..results.lm_eval_files import ResultsFile
-from .evalplus import is_evalplus, read_evalplus
-from .few_numbers import KEYS, read_eval_results
-from .lm_eval import read_lm_eval
-from .numbers import as_bare_baseline, has_tasks, read_bare_numbers, read_tasks
-from .reported import refuse_training
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -61,6 +56,19 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     content = parse_object(text, where, remedy=_REMEDY, strict=True)
     if "format" in content or "benchmarks" in content:
         return _read_baseline(content, text, where)
+    return _read_numbers(content, file)
+
+
+def _read_numbers(content: Mapping[str, Any], file: Path) -> Baseline:
+    """A baseline of the numbers of this or another tool."""
+    # Every run writes a baseline, and few read such files.
+    from .evalplus import is_evalplus, read_evalplus
+    from .few_numbers import KEYS, read_eval_results
+    from .lm_eval import read_lm_eval
+    from .numbers import as_bare_baseline, has_tasks, read_bare_numbers, read_tasks
+    from .reported import refuse_training
+
+    where = str(file)
     if KEYS & content.keys():
         return as_bare_baseline(read_eval_results([file]))
     refuse_training(content, where)

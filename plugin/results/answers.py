@@ -15,9 +15,12 @@ from ..api.requests import Answer, Request
 def _stored(answer: Any) -> dict[str, Any]:
     """An answer as the encoder takes it; the answers in it are left to the encoder."""
     kind = KIND_OF[type(answer)]
-    fields = {name: getattr(answer, name) for name in answer.__slots__}
-    rare = {name for name in kind.rare if not fields[name]}
-    return {"kind": kind.name, **{name: fields[name] for name in fields if name not in rare}}
+    fields: dict[str, Any] = {"kind": kind.name}
+    for name in answer.__slots__:
+        value = getattr(answer, name)
+        if name not in kind.rare or value:
+            fields[name] = value
+    return fields
 
 
 # `json.dumps` would make an encoder for each call, which costs as much as the encoding.

@@ -43,7 +43,6 @@ from ..scores.aggregate import (
     impossible,
     only,
     tabulate,
-    trials_per_sample,
     without,
 )
 from ..scores.composite import DEFAULT_WEIGHTS, composite
@@ -249,7 +248,8 @@ class CheckpointFold:
     def _note_trials(self) -> None:
         for group in self.groups:
             protocol, most = group.metadata.protocol, group.most_trials
-            fewest, largest = trials_per_sample(group.trials) or (0, 0)
+            sizes = group.table.trials or (0,)
+            fewest, largest = min(sizes), max(sizes)
             if fewest != largest:
                 self.notes.append(f"{protocol}: {fewest} to {largest} trials a sample")
             if group.unavailable:

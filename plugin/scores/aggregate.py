@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
@@ -79,14 +78,13 @@ def rows_by_sample(
     trials: Iterable[TrialValue],
 ) -> tuple[dict[str, list[tuple[float, ...]]], tuple[str, ...]]:
     """Each sample's trials, both sorted, and its cluster; of a repeated trial the later counts."""
-    found: dict[str, dict[int, tuple[float, ...]]] = defaultdict(dict)
+    latest = {(outcome.sample, outcome.trial): outcome for outcome in trials}
+    rows: dict[str, list[tuple[float, ...]]] = {}
     cluster_of: dict[str, str] = {}
-    for outcome in trials:
-        found[outcome.sample][outcome.trial] = outcome.values
+    for outcome in map(latest.__getitem__, sorted(latest)):
+        rows.setdefault(outcome.sample, []).append(outcome.values)
         cluster_of[outcome.sample] = outcome.cluster
-    samples = sorted(found)
-    rows = {name: [found[name][trial] for trial in sorted(found[name])] for name in samples}
-    return rows, tuple(cluster_of[name] for name in samples)
+    return rows, tuple(cluster_of.values())
 
 
 def only(table: SampleValues, wanted: Sequence[str] | None) -> SampleValues:
@@ -116,12 +114,6 @@ def without(table: SampleValues, metrics: Sequence[str]) -> SampleValues:
     if not metrics:
         return table
     return only(table, [metric for metric in table.metrics if metric not in metrics])
-
-
-def trials_per_sample(trials: Iterable[TrialValue]) -> tuple[int, int] | None:
-    """The smallest and the largest number of trials that a sample has; None without trials."""
-    sizes = [len(row) for row in rows_by_sample(trials)[0].values()]
-    return (min(sizes), max(sizes)) if sizes else None
 
 
 def fold(table: SampleValues) -> tuple[Score, ...]:

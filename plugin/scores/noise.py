@@ -99,6 +99,8 @@ def noise_of(
         trials: the scored trials; one that comes twice was run again: the later one counts.
         metrics: those that are shown.
     """
+    if not any(trial.trial for trial in trials):
+        return ()  # the first of each sample alone
     by_sample, clusters = rows_by_sample(trials)
     rows = list(by_sample.values())
     if max(map(len, rows), default=0) < 2:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -272,9 +273,10 @@ class Answering:
         protocol = group.protocol
         revisions = protocol.revision, getattr(engine, "revision", 1)
         key_of = keys_of(fingerprint, settings, protocol.name, group.seed, *revisions)
+        context = cache(group.context)
         for item in block.items:
             try:
-                request = group.protocol.ask(item.sample, group.context(item.trial))
+                request = protocol.ask(item.sample, context(item.trial))
                 if fault := fault_of(request):
                     raise ValueError(f"its request holds {fault}")
                 key = key_of(item.sample.hash, item.trial, request)

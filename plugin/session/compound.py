@@ -91,10 +91,12 @@ def accepted(response: Response) -> Response:
     Args:
         response: anything that an engine gave; an object of another type is refused by the store.
     """
-    for name in getattr(type(response), "__slots__", ()):
-        fault = fault_of(getattr(response, name, None))
-        if fault:
-            return Failed(f"the engine gave {fault} as {name}, so there is no valid answer")
+    names = getattr(type(response), "__slots__", ())
+    # All fields at once, and only where one of them has a fault each of them alone, for its name.
+    if fault_of([getattr(response, name, None) for name in names]):
+        for name in names:
+            if fault := fault_of(getattr(response, name, None)):
+                return Failed(f"the engine gave {fault} as {name}, so there is no valid answer")
     return response
 
 
@@ -111,6 +113,8 @@ def fault_of(value: Any) -> str:
 
 
 def _fault(value: Any) -> str:
+    if value is None:
+        return ""
     kind = type(value)
     if isinstance(value, str):
         # Nearly all texts pass by the first test, which costs nothing.

@@ -36,8 +36,6 @@ class SampleItem(pytest.Item):
 
     group: Group
     sample: Sample
-    outcome: Outcome | None = None
-    position = -1
     stage = 0
 
     def __init__(
@@ -64,6 +62,9 @@ class SampleItem(pytest.Item):
         self.trial = trial
         self.order = order
         self.own_markers = group.template.markers
+        # Set here, or CPython would give each item a whole dictionary once they are set.
+        self.position = -1
+        self.outcome: Outcome | None = None
 
     @cached_property
     def keywords(self) -> Any:  # type: ignore[override]

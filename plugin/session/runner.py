@@ -90,7 +90,8 @@ def outside_hooks(config: pytest.Config, ours: object, path: Path) -> OutsideHoo
     )
     watchers = ("pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
     idle_phases = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
-    own_loop = bool(outside("pytest_runtestloop"))
+    loops = outside("pytest_runtestloop")
+    own_loop = any(not (i.hookwrapper or i.wrapper) for i in loops)
     return OutsideHooks(tuple(protocols), protocol, phases, makereport, idle_phases, own_loop)
 
 

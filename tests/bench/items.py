@@ -97,6 +97,37 @@ PLAIN = PARAMETRIZED.replace(", record_property", "").replace(
 """,
     "",
 )
+# Items that ask nothing, and tell pytest by the same hooks that they began and ended: what a plugin
+# costs that collects and reports, and does nothing else.
+REPORTS_ALONE = """
+import os
+import pytest
+
+
+class Idle(pytest.Item):
+    def runtest(self):
+        pass
+
+    def reportinfo(self):
+        return self.path, 0, self.name
+
+
+def pytest_pycollect_makeitem(collector, name):
+    if name == "test_number":
+        count = int(os.environ["N"])
+        return [Idle.from_parent(collector, name=f"{name}[s-{i:06}]") for i in range(count)]
+
+
+def pytest_runtestloop(session):
+    for item in session.items:
+        hook, nodeid, location = item.ihook, item.nodeid, item.location
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        for when in ("call", "teardown"):
+            report = pytest.TestReport(nodeid, location, {}, "passed", None, when)
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+    return True
+"""
 # Other people's plugins cost the same in every suite, and more than pytest itself.
 QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:rerunfailures",
          "-p", "no:html", "-p", "no:metadata", "-p", "no:anyio", "--tb=no"]  # fmt: skip
@@ -111,15 +142,20 @@ class Measured:
     peak_mb: float
 
 
-def run(folder: Path, suite: str, n: int, *options: str, misses: bool = False) -> Measured:
+def run(
+    folder: Path, suite: str, n: int, *options: str, misses: bool = False, conftest: str = ""
+) -> Measured:
     """Run a suite in a process of its own."""
     place = Path(tempfile.mkdtemp(dir=folder))
     (place / "test_suite.py").write_text(suite, encoding="utf-8")
+    (place / "conftest.py").write_text(conftest, encoding="utf-8")
     (place / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", *QUIET, *options]
     if "--json-report" not in options:
         command += ["-p", "no:json-report"]
     environment = {**os.environ, "N": str(n), "MISSES": str(int(misses))}
+    # The plugin's modules are compiled once, as those of an installed package are.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         command, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -168,6 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "parametrize, values recorded": lambda: run(folder, PARAMETRIZED, n, *WITHOUT_US),
             "parametrize, bare": lambda: run(folder, PLAIN, n, *WITHOUT_US),
             "parametrize, 1 item": lambda: run(folder, PLAIN, 1, *WITHOUT_US),
+            "reports alone": lambda: run(folder, PLAIN, n, *WITHOUT_US, conftest=REPORTS_ALONE),
         }
         found: dict[str, list[Measured]] = {suite: [] for suite in suites}
         for _ in range(chosen.repeat):
@@ -187,6 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ("ours / parametrize with values recorded", cpu["ours"] / recorded, 0.33),
             ("ours / parametrize bare", cpu["ours"] / bare, 0.33),
             ("the same, start-up taken off", items / (bare - cpu["parametrize, 1 item"]), 0.33),
+            ("pytest's reports alone / parametrize bare", cpu["reports alone"] / bare, None),
             ("half missing / all passing", cpu["ours, half missing"] / cpu["ours"], 1.5),
             ("--json-report / without", cpu["ours, --json-report"] / cpu["ours"], 1.5),
             ("--junitxml / without", cpu["ours, --junitxml"] / cpu["ours"], 2),

@@ -208,6 +208,73 @@ def pytest_runtestloop(session):
     result.assert_outcomes(passed=2, skipped=1, errors=1)
 
 
+def test_the_wrappers_of_pytest_go_around_many_samples_at_once(project: Any) -> None:
+    """They cost as much as a sample. What wraps the loop, as our progress does, wraps none."""
+    project.write(TEXTS)
+    project.file(
+        "conftest.py",
+        (project.path / "conftest.py").read_text(encoding="utf-8")
+        + """
+
+import _pytest.warnings
+import pytest
+
+made = _pytest.warnings.catch_warnings_for_item
+wrapped = []
+
+
+def counted(*given, **named):
+    if named.get("item") is not None:
+        wrapped.append(named["item"].name)
+    return made(*given, **named)
+
+
+_pytest.warnings.catch_warnings_for_item = counted
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session):
+    result = yield
+    print(f"\\nwrapped: {wrapped}")
+    return result
+""",
+    )
+    result = project.run_apart("-s")
+    result.stdout.fnmatch_lines(["wrapped: ['test_by_hand']"])
+    assert len(project.statuses) == len(TEXTS)
+
+
+def test_an_item_gets_no_attribute_after_it_is_made(project: Any) -> None:
+    """CPython would then give each item a whole dictionary: a tenth of a large session's memory."""
+    project.write(TEXTS)
+    project.file(
+        "conftest.py",
+        (project.path / "conftest.py").read_text(encoding="utf-8")
+        + """
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem():
+    made = yield
+    samples = [item for item in made if hasattr(item, "sample")] if isinstance(made, list) else []
+    names.update((item, set(vars(item))) for item in samples)
+    return made
+
+
+def pytest_sessionfinish():
+    later = {name for item, before in names.items() for name in vars(item).keys() - before}
+    print(f"\\n{len(names)} items; set later: {later}")
+
+
+names = {}
+""",
+    )
+    result = project.run_apart("-s")
+    result.stdout.fnmatch_lines(["4 items; set later: set()"])
+
+
 # Each does to items what the real one does: a test with the real ones would depend on what is
 # installed.
 IMITATIONS = {

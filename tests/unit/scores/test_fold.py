@@ -18,7 +18,6 @@ from ckptbench.scores.aggregate import (
     impossible,
     only,
     tabulate,
-    trials_per_sample,
     without,
 )
 from ckptbench.scores.metric import Metric
@@ -53,7 +52,7 @@ def test_trials_of_a_sample_are_reduced_never_pooled() -> None:
     assert pass_1.value == 0.5
     assert (pass_5.value, pass_5.n, pass_5.clusters) == (None, 1, 2)
     assert "pass@5 does not exist for 1 of 2 samples" in pass_5.reason
-    assert trials_per_sample(trials) == (2, 8)
+    assert got.trials == (2, 8)
 
 
 def test_the_table_does_not_depend_on_the_order_trials_come_in() -> None:
@@ -71,8 +70,8 @@ def test_the_table_does_not_depend_on_the_order_trials_come_in() -> None:
 
 def test_a_trial_that_was_run_again_counts_once_the_later_time() -> None:
     trials = [TrialValue("a", "a", 0, (0.0,)), TrialValue("a", "a", 0, (1.0,))]
-    assert tabulate(trials, mean(), "m").values.tolist() == [[1.0]]
-    assert trials_per_sample(trials) == (1, 1)
+    got = tabulate(trials, mean(), "m")
+    assert (got.values.tolist(), got.trials) == ([[1.0]], (1,))
 
 
 def test_a_trial_with_the_wrong_number_of_values_is_refused() -> None:
@@ -81,12 +80,13 @@ def test_a_trial_with_the_wrong_number_of_values_is_refused() -> None:
 
 
 def test_no_trials_make_an_empty_table_and_scores_without_a_value() -> None:
-    scores = fold(tabulate([], top_k(1, 5), "real"))
+    got = tabulate([], top_k(1, 5), "real")
+    scores = fold(got)
     assert [(s.metric, s.value, s.n, s.reason) for s in scores] == [
         ("real@1", None, 0, "no sample was scored"),
         ("real@5", None, 0, "no sample was scored"),
     ]
-    assert trials_per_sample([]) is None
+    assert got.trials == ()
 
 
 # fold
