@@ -295,20 +295,13 @@ def test_files_are_sent_once_to_the_nodes_that_lack_them(tmp_path: Path) -> None
     absent = Refused("node-2", "it does not exist", "", "", absent=True)
 
     def late(load: Load) -> Any:
-        return SAME if load.files else absent
+        return SAME if load.sent else absent
 
     engine = engine_of(Actor(late), Actor(late), Actor(), path=tmp_path)
     assert texts(engine) == RIGHT
     assert sorted(engine._ray.stored) == [b"weights", b"{}"]
-    assert sorted(engine._load.files) == ["config.json", "model.safetensors"]
-
-
-def test_a_single_file_is_not_sent(tmp_path: Path) -> None:
-    file = tmp_path / "model.pt"
-    file.touch()
-    absent = Refused("node-2", "it does not exist", "", "", absent=True)
-    with pytest.raises(CkptbenchError, match="node node-2 does not find spec"):
-        engine_of(Actor(absent), path=file)
+    assert engine._load.sent is not None
+    assert sorted(engine._load.sent.files) == ["model/config.json", "model/model.safetensors"]
 
 
 def test_an_engine_failure_is_of_the_requests_without_an_answer() -> None:

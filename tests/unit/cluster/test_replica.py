@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
-from ckptbench import Filled, FillMask, Response
+from ckptbench import Filled, FillMask, Generate, Response
 from ckptbench.config.options import Options
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.cluster.replica import Answered, Identity, Load, Refused, Replica
+from ckptbench.fixtures.cluster.sending import sent_of
 
 DEMO = "demo-mlm/checkpoint-6000"
+WRITTEN = [Generate("def add(a, b):", max_tokens=8)]
 ASKED = [FillMask("단풍은 색소가 든다.", (5, 7), "색소", top=5)]
 
 
@@ -60,17 +67,67 @@ def test_what_it_finds_broken_is_refused(replica: Replica, tmp_path: Path) -> No
     assert not found.absent
 
 
+def a_folder(place: Path) -> str:
+    """With a chat template in a folder of its own, and what a trainer saves beside a model."""
+    shutil.copytree(resolve("demo-code").path, place / "model")
+    (place / "model/additional_chat_templates").mkdir()
+    (place / "model/additional_chat_templates/short.jinja").write_text("{{ messages }}", "utf-8")
+    (place / "model/optimizer.pt").touch()
+    return str(place / "model")
+
+
+def a_file(place: Path, **config: str) -> str:
+    """Its configuration is one folder up, its tokenizer in a folder beside it."""
+    shutil.copytree(resolve("demo-code").path, place / "tokenizer")
+    (place / "checkpoints/tokenizer").mkdir(parents=True)
+    weights = load_file(place / "tokenizer/model.safetensors")
+    (place / "tokenizer/config.json").rename(place / "config.json")
+    for file in (place / "tokenizer").glob("tokenizer*"):
+        file.rename(place / "checkpoints/tokenizer" / file.name)
+    content = {"model_state_dict": weights, "epoch": 3, "config": config}
+    torch.save(content, place / "checkpoints/best.pt")
+    return str(place / "checkpoints/best.pt")
+
+
+def a_file_that_names_its_model(place: Path) -> str:
+    shutil.copytree(resolve("demo-code").path, place / "named")
+    return a_file(place, base_model="../named")
+
+
+def an_adapter(place: Path) -> str:
+    torch.manual_seed(0)
+    base = a_folder(place)
+    model = AutoModelForCausalLM.from_pretrained(base)
+    adapter = get_peft_model(model, LoraConfig(target_modules=["q_proj"], init_lora_weights=False))
+    adapter.save_pretrained(place / "adapter")
+    return f"{base}+adapter={place / 'adapter'}"
+
+
+@pytest.mark.parametrize("made", [a_folder, a_file, a_file_that_names_its_model, an_adapter])
 def test_files_that_are_sent_are_the_same_checkpoint(
-    replica: Replica, monkeypatch: pytest.MonkeyPatch
+    replica: Replica,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: Callable[[Path], str],
 ) -> None:
-    sent = {file.name: file.read_bytes() for file in resolve(DEMO).path.iterdir()}
+    spec = made(tmp_path / "here")
+    sent = sent_of(resolve(spec))
+    assert sent is not None
+    assert not any("optimizer" in name for name in sent.files)
+    stored = replace(sent, files={name: file.read_bytes() for name, file in sent.files.items()})
+    own = replica.answer(Load(spec), WRITTEN)
+    shutil.rmtree(tmp_path / "here")
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda content: content))
-    found = replica.answer(Load("nowhere/checkpoint-1", files=sent), ASKED)
-    own = replica.answer(Load(DEMO), ASKED)
-    assert isinstance(found, Answered)
+    found = replica.answer(Load(spec, sent=stored), WRITTEN)
     assert isinstance(own, Answered)
+    assert isinstance(found, Answered), found
     assert found.identity.fingerprint == own.identity.fingerprint
     assert found.answers == own.answers
+    assert found.identity.notes == own.identity.notes
+
+
+def test_what_is_on_no_disk_is_not_sent() -> None:
+    assert sent_of(resolve("http://127.0.0.1:1/v1")) is None
 
 
 def test_an_engine_that_raises_keeps_what_it_answered(replica: Replica) -> None:
