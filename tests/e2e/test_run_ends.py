@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from run_folder import stored
 
-COMMAND = "benchmarks/test_real_k.py --checkpoint=demo-mlm --batch-tokens=64 --no-resume"
+SUITE = "benchmarks/test_real_k.py --checkpoint=demo-mlm --protocol=real=whole-word"
+COMMAND = f"{SUITE} --limit=100 --batch-tokens=64 --no-resume"
 TIMEOUT_S = 120
 
 
@@ -130,7 +131,7 @@ os.fsync = fsync
 @pytest.mark.parametrize("no_room", ["nodeid", "ckptbench.summary/"], ids=["samples", "summary"])
 def test_a_full_disk_hides_no_score(workspace: Any, no_room: str) -> None:
     (workspace.path / "full_disk.py").write_text(FULL_DISK)
-    command = "python -m pytest -p full_disk benchmarks/test_real_k.py --checkpoint=demo-mlm"
+    command = f"python -m pytest -p full_disk {SUITE}"
     output = workspace.run(f"{command} --limit=20 --run-id=r", NO_ROOM_FOR=no_room).expect(1)
     assert re.search(r"real@1 +\d+\.\d\d%", output)
     assert "cannot be written: No space left on device" in output
@@ -178,17 +179,27 @@ def test_a_second_session_of_a_run_is_refused_and_a_dead_one_taken_over(
     assert "taken over" not in workspace.run(again).expect(0)
 
 
+WAITS = """
+import time
+from pathlib import Path
+
+def pytest_runtest_logfinish():
+    while not Path("go-on").exists():
+        time.sleep(0.05)
+"""
+
+
 @pytest.mark.slow
 def test_a_session_whose_run_was_taken_over_says_so(workspace: Any) -> None:
-    slow = "import time\ndef pytest_runtest_logfinish():\n    time.sleep(0.1)\n"
-    (workspace.path / "slow_items.py").write_text(slow)
-    first = start(workspace, "-n0 -p slow_items")
+    (workspace.path / "waits.py").write_text(WAITS)
+    first = start(workspace, "-n0 -p waits")
     with closing(sqlite3.connect(workspace.path / "results/r/store.sqlite", timeout=60)) as store:
         silent = "UPDATE meta SET value = json_set(value, '$.beat', 0.0) WHERE name = 'lease'"
         store.execute(silent)
         store.commit()
     second = workspace.run(f"pytest {COMMAND} --run-id=r -n0 --limit=20").expect(0)
     assert f"taken over from process {first.pid}" in second
+    (workspace.path / "go-on").touch()
     status, output = ended(first)
     assert status == 1, output
     assert "results/r: another session has taken over this run" in output
