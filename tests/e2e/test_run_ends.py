@@ -230,9 +230,11 @@ def test_a_session_whose_run_was_taken_over_says_so(slow: Any) -> None:
         silent = "UPDATE meta SET value = json_set(value, '$.beat', 0.0) WHERE name = 'lease'"
         store.execute(silent)
         store.commit()
-    second = slow.run(f"pytest {COMMAND} --run-id=r -n0 --limit=20").expect(0)
+    try:
+        second = slow.run(f"pytest {COMMAND} --run-id=r -n0 --limit=20").expect(0)
+    finally:
+        (slow.path / "go-on").touch()
     assert f"taken over from process {first.pid}" in second
-    (slow.path / "go-on").touch()
     status, output = ended(first)
     assert status == 1, output
     assert "results/r: another session has taken over this run" in output
