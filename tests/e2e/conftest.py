@@ -42,6 +42,7 @@ NOT_INHERITED = (
     "PYTHONPATH",
     "VENV",
 )
+GPU = Path("/dev/nvidiactl").exists()
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,11 @@ class Workspace:
         """Run a line, or several, of bash; it stops at the first that fails.
 
         Its `pytest` and `ckptbench` are forks of a process that has imported libraries before (see
-        `warm`), unless there are variables that these read when they are imported.
+        `warm`), unless there are variables that these read when they are imported. CUDA cannot be
+        used in a fork.
         """
         environment = self.environment()
-        if not any(name.startswith("HF_") for name in variables):
+        if not GPU and not any(name.startswith("HF_") for name in variables):
             quick = warm.commands(self.binaries, environment)
             environment["PATH"] = f"{quick}{os.pathsep}{environment['PATH']}"
         ended = subprocess.run(
