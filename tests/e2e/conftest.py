@@ -42,7 +42,6 @@ NOT_INHERITED = (
     "PYTHONPATH",
     "VENV",
 )
-GPU = Path("/dev/nvidiactl").exists()
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         """The variables of the commands: what a user's shell has, and a width to print to."""
         inherited = {n: value for n, value in os.environ.items() if n not in NOT_INHERITED}
-        settings = {"COLUMNS": "100", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+        settings = {"COLUMNS": "100", **warm.VARIABLES}
         search = f"{self.binaries}{os.pathsep}{os.environ['PATH']}"
         return {**inherited, **settings, "PATH": search}
 
@@ -87,13 +86,11 @@ class Workspace:
         """Run a line, or several, of bash; it stops at the first that fails.
 
         Its `pytest` and `ckptbench` are forks of a process that has imported libraries before (see
-        `warm`), unless there are variables that these read when they are imported. CUDA cannot be
-        used in a fork.
+        `warm`), unless there are variables that these read when they are imported.
         """
         environment = self.environment()
-        if not GPU and not any(name.startswith("HF_") for name in variables):
-            quick = warm.commands(self.binaries, environment)
-            environment["PATH"] = f"{quick}{os.pathsep}{environment['PATH']}"
+        if not any(name.startswith("HF_") for name in variables):
+            environment["PATH"] = f"{warm.commands(self.binaries)}{os.pathsep}{environment['PATH']}"
         ended = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", command],
             cwd=self.path,

@@ -10,6 +10,7 @@ from math import exp, log
 from pathlib import Path
 
 import pytest
+import warm
 from run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,7 @@ pytestmark = [
 
 
 def ask(folder: Path, *options: str, only: str = "benchmarks") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", str(ROOT / only), "--run-id=it"]
+    command = [str(warm.commands() / "pytest"), str(ROOT / only), "--run-id=it"]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -8,6 +8,7 @@ page, in a folder of somebody who has installed the wheel. What they need is mad
 | `pip install '.[all]'` | the wheel in an environment with all packages of this one |
 | `runs/x/checkpoint-655`, `runs/x/checkpoint-700` | copies of the newest demo checkpoint |
 | `my_texts.txt` | the first passages that the shipped samples were made of |
+| the whole of each benchmark | 40 samples of each |
 | `make bench` | as it is; `.venv` is the environment of these tests |
 | `make test` | some of the tests only: this file is one of the others |
 """
@@ -55,6 +56,7 @@ def readers_folder(tmp_path: Path, make_elsewhere: Any) -> Any:
     (workspace.path / "my_texts.txt").write_text(
         "".join(passages.splitlines(keepends=True)[:20]), encoding="utf-8"
     )
+    (workspace.path / "pytest.ini").write_text("[pytest]\nckpt_limit = 40\n")
     return workspace
 
 

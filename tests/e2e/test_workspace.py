@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 
-pytestmark = pytest.mark.skipif(
-    Path("/dev/nvidiactl").exists(), reason="CUDA cannot be used in a fork: there are none"
-)
+pytestmark = pytest.mark.skipif(warm.GPU, reason="where a GPU is, commands are no forks")
 TELLS = """
 import json, os, sys
 from pathlib import Path

@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from subprocess import PIPE
@@ -38,22 +39,32 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as typed:
 """
 
 
-_folders: dict[Path, Path] = {}
+HERE = Path(sys.executable).parent
+# What the libraries read when they are imported.
+VARIABLES = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+GPU = Path("/dev/nvidiactl").exists()
 
 
-def commands(binaries: Path, environment: Mapping[str, str]) -> Path:
-    """A folder with commands for the PATH: forks of a process that ends with this one.
+@cache
+def commands(binaries: Path = HERE) -> Path:
+    """A folder with commands: forks of a process that ends with this one.
+
+    CUDA cannot be used in a fork: where a GPU is, the commands are the environment's own.
 
     Args:
         binaries: of the Python environment whose commands these are; there is one process for each.
-        environment: the variables that the process starts with.
     """
-    if binaries in _folders:
-        return _folders[binaries]
-    folder = _folders[binaries] = Path(tempfile.mkdtemp(prefix="warm-"))
+    if GPU:
+        return binaries
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
     address = str(folder / "socket")
-    start = [str(binaries / "python"), __file__, address]
-    process = subprocess.Popen(start, env=environment, stdin=PIPE, stdout=PIPE)
+    environment = {n: v for n, v in os.environ.items() if not n.startswith(("HF_", "PYTHON"))}
+    process = subprocess.Popen(
+        [str(binaries / "python"), __file__, address],
+        env={**environment, **VARIABLES},
+        stdin=PIPE,
+        stdout=PIPE,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     for name in COMMANDS:
