@@ -18,6 +18,9 @@ pytest_plugins = ("pytester",)
 
 TESTS = Path(__file__).parent
 
+# Workers share the cores: where each had a thread for every core, most of them would wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A shell's job in the background ignores Ctrl-C, and so would all that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import warm
 from installed import build_wheel, environment, everything
 
 REPOSITORY = Path(__file__).parents[2]
@@ -76,16 +78,23 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         """The variables of the commands: what a user's shell has, and a width to print to."""
         inherited = {n: value for n, value in os.environ.items() if n not in NOT_INHERITED}
-        settings = {"COLUMNS": "100", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+        settings = {"COLUMNS": "100", **warm.VARIABLES}
         search = f"{self.binaries}{os.pathsep}{os.environ['PATH']}"
         return {**inherited, **settings, "PATH": search}
 
     def run(self, command: str, **variables: str) -> Finished:
-        """Run a line, or several, of bash; it stops at the first that fails."""
+        """Run a line, or several, of bash; it stops at the first that fails.
+
+        Its `pytest` and `ckptbench` are forks of a process that has imported libraries before (see
+        `warm`), unless there are variables that these read when they are imported.
+        """
+        environment = self.environment()
+        if not any(name.startswith("HF_") for name in variables):
+            environment["PATH"] = f"{warm.commands(self.binaries)}{os.pathsep}{environment['PATH']}"
         ended = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", command],
             cwd=self.path,
-            env={**self.environment(), **variables},
+            env={**environment, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -135,21 +144,38 @@ def make_workspace() -> Callable[[Path], Workspace]:
     return workspace_in
 
 
+Make = Callable[[Path], Path]
+
+
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that a release uploads; pytest-xdist's workers share it."""
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Make], Path]:
+    """Makes something in a folder of a name, once for all of pytest-xdist's workers."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
-    shared.mkdir(exist_ok=True)
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return next(shared.glob("*.whl"), None) or build_wheel(shared)
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made_once(name: str, make: Make) -> Path:
+        folder = shared / name
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            place = folder / "place"
+            if not place.exists():
+                place.write_text(str(make(folder)))
+            return Path(place.read_text())
+
+    return made_once
 
 
 @pytest.fixture(scope="session")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(made_once: Any) -> Path:
+    """The wheel that a release uploads."""
+    return made_once("wheel", build_wheel)
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, made_once: Any) -> Path:
     """The interpreter of an environment with the wheel and all that is here but this checkout."""
-    return environment(tmp_path_factory.mktemp("installed"), wheel, everything())
+    return made_once("installed", lambda folder: environment(folder, wheel, everything()))
 
 
 @pytest.fixture(scope="session")
@@ -181,3 +207,15 @@ def corpora() -> Path:
 def models() -> Path:
     """The folder of real checkpoints that the extended tests ask."""
     return _folder_of("CKPTBENCH_MODELS", "ko-small/checkpoint-14800")
+
+
+@pytest.fixture(scope="session")
+def boolq(made_once: Any, corpora: Path) -> Path:
+    """Real@K samples of KoBEST BoolQ's passages."""
+
+    def build(folder: Path) -> Path:
+        texts = f"--tsv '{corpora}/kobest/BoolQ_test.tsv' --column Text"
+        Workspace(folder).run(f"ckptbench build real-k {texts} -o boolq.jsonl").expect(0)
+        return folder / "boolq.jsonl"
+
+    return made_once("boolq", build)

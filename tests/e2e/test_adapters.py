@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,7 @@ pytestmark = [
 
 
 def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", str(ROOT / "benchmarks"), "-k", "problems"]
+    command = [str(warm.commands() / "pytest"), str(ROOT / "benchmarks"), "-k", "problems"]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", "--run-id=it", "--limit=14"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160"}
     return subprocess.run(

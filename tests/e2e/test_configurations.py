@@ -66,10 +66,12 @@ def planned(workspace: Any, run_id: str) -> dict[str, int]:
 
 @pytest.mark.slow
 @needs_lm_eval
-@pytest.mark.parametrize("name", ["eval_config", "quick", "base-vs-finetuned"])
-def test_a_ready_configuration_has_no_mistakes(folder: Any, name: str) -> None:
-    said = folder.run(f"ckptbench run --eval-config=configs/{name}.json --validate-config")
-    assert f"configs/{name}.json: no mistakes" in said.expect(0)
+def test_a_ready_configuration_has_no_mistakes(folder: Any) -> None:
+    """Of the other two, one is run below, and one is validated as the page says."""
+    said = folder.run(
+        "ckptbench run --eval-config=configs/base-vs-finetuned.json --validate-config"
+    )
+    assert "configs/base-vs-finetuned.json: no mistakes" in said.expect(0)
 
 
 def test_quick_is_the_production_file_with_one_sample_each() -> None:

@@ -91,7 +91,7 @@ def test_the_whole_output_but_pytests_own_is_at_most_fifteen_lines(
         (row,) = rows_of(output, metric)
         assert row.endswith("identical")
     assert "real/single-mask" not in output
-    quiet = shared_workspace.run(f"{command} -q").expect(0)
+    quiet = shared_workspace.run(f"{command} -q -k 'not origin'").expect(0)
     of_ours = [line for line in quiet.splitlines() if line and not dots.fullmatch(line)]
     assert of_ours[0].startswith("identical: 3 metrics compared")
     assert len(of_ours) == 2, "the verdict, then pytest's counts"
@@ -150,7 +150,8 @@ def test_three_bare_numbers_are_a_point_comparison(
 ) -> None:
     numbers = tmp_path / "numbers.json"
     numbers.write_text(json.dumps(gated_values(newest[1])))
-    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={numbers} -v"
+    some = "-k 'not origin'"
+    command = f"pytest benchmarks --checkpoint=demo-mlm --baseline={numbers} -v {some}"
     output = shared_workspace.run(command).expect(0)
     for metric in METRICS:
         compared = rf"^  {metric} .*  inconclusive\n    baseline \S+%, diff \+0\.00 pp$"

@@ -16,16 +16,6 @@ PROTOCOLS = ("real/whole-word", "real/single-mask", "real/origin")
 CHECKPOINT = "ko-small/checkpoint-14800"
 
 
-@pytest.fixture(scope="module")
-def boolq(shared_workspace: Any, corpora: Path) -> Path:
-    """Real@K samples of KoBEST BoolQ's passages."""
-    output = shared_workspace.path / "boolq.jsonl"
-    shared_workspace.run(
-        f"ckptbench build real-k --tsv '{corpora}/kobest/BoolQ_test.tsv' --column Text -o {output}"
-    ).expect(0)
-    return output
-
-
 def test_the_passages_of_boolq_give_more_than_1500_samples(boolq: Path) -> None:
     header, *rows = boolq.read_text(encoding="utf-8").splitlines()
     assert json.loads(header)["n"] == len(rows) > 1_500

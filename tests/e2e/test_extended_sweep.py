@@ -24,14 +24,8 @@ BEST, OVERTRAINED, EARLY = "checkpoint-14800", "checkpoint-15200", "checkpoint-4
 
 
 @pytest.fixture(scope="module")
-def swept(shared_workspace: Any, corpora: Path, models: Path) -> tuple[str, Path]:
+def swept(shared_workspace: Any, boolq: Path, models: Path) -> tuple[str, Path]:
     """What the session prints, and its folder."""
-    boolq = shared_workspace.path / "boolq.jsonl"
-    if not boolq.exists():
-        table = corpora / "kobest/BoolQ_test.tsv"
-        shared_workspace.run(
-            f"ckptbench build real-k --tsv '{table}' --column Text -o {boolq}"
-        ).expect(0)
     limit = f"--limit={LIMIT}" if LIMIT else ""
     output = shared_workspace.run(
         f"pytest benchmarks -k real_k --checkpoint '{models}/ko-small/checkpoint-*' "

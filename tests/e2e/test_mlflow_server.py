@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from run_folder import RunFolder
 
 from ckptbench.tracking.mlflow import Tracked, track
@@ -104,7 +105,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Twenty samples of Real@K, in a process of their own."""
-    command = [sys.executable, "-m", "pytest", str(BENCHMARKS / "test_real_k.py")]
+    command = [str(warm.commands() / "pytest"), str(BENCHMARKS / "test_real_k.py")]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", "--protocol=real=whole-word"]
     command += ["--limit=20", *options]
     return subprocess.run(

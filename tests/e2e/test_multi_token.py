@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from meta_llama_weights import CIRCLE_PARAMS, circle, save_run
 from run_folder import RunFolder
 
@@ -28,7 +29,12 @@ def save(folder: Path, weights: dict[str, Any]) -> None:
 
 
 def run(folder: Path, run_id: str, *options: str) -> tuple[RunFolder, str]:
-    command = [sys.executable, "-m", "pytest", str(ROOT / "benchmarks"), "-v", f"--run-id={run_id}"]
+    command = [
+        str(warm.commands() / "pytest"),
+        str(ROOT / "benchmarks"),
+        "-v",
+        f"--run-id={run_id}",
+    ]
     command += [f"--rootdir={folder}", "-p", "no:cacheprovider", "--checkpoint=run/best.pt"]
     command += ["--device=cpu", "--dtype=fp32", "--max-tokens=12", "--limit=5", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

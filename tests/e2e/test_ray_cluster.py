@@ -29,8 +29,13 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 SUITE = ["-m", "pytest", "--pyargs", "ckptbench.benchmarks", "-p", "no:cacheprovider"]
-OF_THE_DEMO = ["--checkpoint=demo-mlm", "--no-resume"]
-OF_PROGRAMS = ["--checkpoint=demo-code", "--num-samples=5", "--temperature=0.8", "--no-resume"]
+# Each replica gets several parts of several blocks. The analyser of `real/origin` takes seconds.
+FEW = ["--limit=40", "-k", "not origin", "--no-resume"]
+OF_THE_DEMO = ["--checkpoint=demo-mlm", *FEW]
+NEWEST = "checkpoint-6000"
+SWEEP = [*(f"--checkpoint=demo-mlm/checkpoint-{step}" for step in (100, 6000)), *FEW]
+OF_PROGRAMS = ["--checkpoint=demo-code", "--limit=8", "--max-tokens=200", "--no-resume"]
+OF_PROGRAMS += ["--num-samples=3", "--temperature=0.8"]
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 HOLD = """
@@ -125,10 +130,18 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What a run without a cluster found of each sample."""
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run without a cluster, of two checkpoints."""
     folder = tmp_path_factory.mktemp("here")
-    run(folder, *OF_THE_DEMO, "--run-id=run")
+    run(folder, *SWEEP, "--run-id=run")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def programs_here(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What a run without a cluster found of each program."""
+    folder = tmp_path_factory.mktemp("programs")
+    run(folder, *OF_PROGRAMS, "--run-id=run")
     return outcomes(folder)
 
 
@@ -148,18 +161,19 @@ def run(folder: Path, *options: str) -> str:
     return output
 
 
-def outcomes(folder: Path, run_id: str = "run") -> list[dict[str, Any]]:
-    """What was answered and decided of each sample.
+def outcomes(folder: Path, checkpoint: str = "*") -> list[dict[str, Any]]:
+    """What was answered and decided of each sample, one checkpoint after the other.
 
     The log probabilities of a list of candidates are left out: their last digits are those of the
     batch. That of the right answer, which a score is made of, is in it.
     """
-    found = RunFolder(folder / "results" / run_id).samples()
+    found = RunFolder(folder / "results/run").samples(checkpoint)
     assert found
     for row in found:
         row["response"].pop("logprobs", None)
         row.pop("seconds", None)  # of a program
-    return sorted(found, key=lambda row: (str(row["nodeid"]), str(row["protocol"])))
+        row.pop("nodeid")  # it names the checkpoint where there are several
+    return sorted(found, key=lambda row: (row["protocol"], row["id"], row["trial"]))
 
 
 def statuses(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
@@ -172,33 +186,15 @@ def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> 
         time.sleep(0.02)
 
 
-def test_outcomes_are_those_of_a_local_run(
-    cluster: Any, here: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    output = run(tmp_path, *OF_THE_DEMO, "--run-id=run", "--engine=ray")
+def test_outcomes_are_those_of_a_local_run(cluster: Any, here: Path, tmp_path: Path) -> None:
+    """And the next checkpoint is loaded while the last answers of this one are written."""
+    output = run(tmp_path, *SWEEP, "--run-id=run", "--engine=ray")
     assert "answered by 2 replicas of each checkpoint, with 1 CPU each" in output
-    assert outcomes(tmp_path) == here
-
-
-def test_a_sweep_loads_the_next_checkpoint_while_the_last_answers_are_written(
-    cluster: Any, tmp_path: Path
-) -> None:
-    steps = [f"--checkpoint=demo-mlm/checkpoint-{step}" for step in (100, 6000)]
-    run(tmp_path, *steps, "--no-resume", "--run-id=here")
-    run(tmp_path, *steps, "--no-resume", "--run-id=there", "--engine=ray")
-    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
-    log = (tmp_path / "results" / "there" / "run.log").read_text("utf-8")
+    assert outcomes(tmp_path) == outcomes(here)
+    log = (tmp_path / "results/run/run.log").read_text("utf-8")
     ahead = log.index("a replica without work loads demo-mlm/checkpoint-6000")
     assert ahead < log.index("checkpoint-6000: set up")
     assert log.count("a replica without work loads") == 1
-
-
-def test_programs_are_those_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
-    run(tmp_path, *OF_PROGRAMS, "--run-id=here")
-    output = run(tmp_path, *OF_PROGRAMS, "--run-id=there", "--engine=ray")
-    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
-    notes = (tmp_path / "results" / "there" / "summary.json").read_text("utf-8")
-    assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
 
 
 @contextmanager
@@ -228,25 +224,28 @@ def alive(cluster: Any) -> list[Any]:
     return [node for node in cluster.global_state.node_table() if node["Alive"]]
 
 
-def test_a_node_below_l2_judges_nothing(cluster: Any, tmp_path: Path) -> None:
+def test_programs_are_those_of_a_local_run_and_a_node_below_l2_judges_none(
+    cluster: Any, programs_here: list[dict[str, Any]], tmp_path: Path
+) -> None:
     with third_node(cluster, tmp_path, "-c", WITHOUT_LANDLOCK):
-        output = run(tmp_path, *OF_PROGRAMS, "--replicas=2", "--run-id=run", "--engine=ray")
+        output = run(tmp_path, *OF_PROGRAMS, "--replicas=1", "--run-id=run", "--engine=ray")
     notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
     cannot = "generated programs cannot be isolated on this machine \\(landlock: ENOSYS\\)"
     assert re.search(r"programs judged on 2 nodes \(\S+\): sandbox: L[23] ", notes), output
     assert re.search(rf"programs not judged on 1 node \(\S+\): {cannot}", notes), output
-    assert len(outcomes(tmp_path)) == 140
+    assert len(programs_here) == 24
+    assert outcomes(tmp_path) == programs_here
 
 
 def test_a_node_that_comes_later_with_other_weights_is_not_used(
-    cluster: Any, here: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has another home directory than the session and its nodes: there, ~/x is older."""
     right, other = tmp_path / "right", tmp_path / "other"
     shutil.copytree(resolve("demo-mlm").path, right / "x")
     shutil.copytree(resolve("demo-mlm/checkpoint-100").path, other / "x")
     (tmp_path / "hold.py").write_text(HOLD_FOR_LATE)
-    given = ["--no-resume", "--run-id=run", "--engine=ray", "--replicas=3", "-p", "hold"]
+    given = [*FEW, "--run-id=run", "--engine=ray", "--replicas=3", "-p", "hold"]
     resources = "--replica-resources=cpus=1"
     with monkeypatch.context() as patch:
         patch.setenv("HOME", str(right))
@@ -256,14 +255,15 @@ def test_a_node_that_comes_later_with_other_weights_is_not_used(
         output = process.communicate(timeout=300)[0]
     assert process.returncode == 0, output
     notes = (tmp_path / "results" / "run" / "summary.json").read_text("utf-8")
-    assert statuses(outcomes(tmp_path)) == statuses(here)
+    assert statuses(outcomes(tmp_path)) == statuses(outcomes(here, NEWEST))
     assert re.search(r"~/x on node \S+ was not used: .*fingerprint \w+, not \w+", notes), output
 
 
-def test_programs_on_a_node_that_is_lost_are_judged_again(cluster: Any, tmp_path: Path) -> None:
-    run(tmp_path, *OF_PROGRAMS, "--run-id=here")
+def test_programs_on_a_node_that_is_lost_are_judged_again(
+    cluster: Any, programs_here: list[dict[str, Any]], tmp_path: Path
+) -> None:
     (tmp_path / "hold.py").write_text(HOLD_JUDGES)
-    process = begin(tmp_path, *OF_PROGRAMS, "--run-id=there", "--engine=ray", "-p", "hold")
+    process = begin(tmp_path, *OF_PROGRAMS, "--run-id=run", "--engine=ray", "-p", "hold")
     (lost,) = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
     wait_until((tmp_path / f"judging-{lost.node_id}").exists, process)
     cluster.remove_node(lost, allow_graceful=False)
@@ -271,11 +271,11 @@ def test_programs_on_a_node_that_is_lost_are_judged_again(cluster: Any, tmp_path
     (tmp_path / "go-on").touch()
     output = process.communicate(timeout=300)[0]
     assert process.returncode == 0, output
-    assert outcomes(tmp_path, "there") == outcomes(tmp_path, "here")
+    assert outcomes(tmp_path) == programs_here
 
 
 def test_a_node_that_is_lost_halfway_changes_no_outcome(
-    cluster: Any, here: list[dict[str, Any]], tmp_path: Path
+    cluster: Any, here: Path, tmp_path: Path
 ) -> None:
     """The session stops at its first answer until the node is gone, and later until one is new."""
     (tmp_path / "hold.py").write_text(HOLD)
@@ -287,7 +287,7 @@ def test_a_node_that_is_lost_halfway_changes_no_outcome(
     (tmp_path / "go-on").touch()
     output = process.communicate(timeout=300)[0]
     assert process.returncode == 0, output
-    assert outcomes(tmp_path) == here
+    assert outcomes(tmp_path) == outcomes(here, NEWEST)
     log = (tmp_path / "results" / "run" / "run.log").read_text("utf-8")
     assert "a replica was lost with" in log
     assert log.count("a replica is ready") > 2, "one that was lost came back"
@@ -300,15 +300,15 @@ def test_a_dry_run_names_what_the_cluster_has(cluster: Any, tmp_path: Path) -> N
 
 
 def test_a_folder_that_the_nodes_do_not_have_is_sent(
-    cluster: Any, here: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The nodes share this disk, but not the home directory."""
     shutil.copytree(resolve("demo-mlm").path, tmp_path / "home" / "sent")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     left_before = list(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
-    output = run(tmp_path, "--checkpoint=~/sent", "--run-id=run", "--engine=ray")
+    output = run(tmp_path, "--checkpoint=~/sent", *FEW, "--run-id=run", "--engine=ray")
     assert "2 replicas" in output
-    assert statuses(outcomes(tmp_path)) == statuses(here)
+    assert statuses(outcomes(tmp_path)) == statuses(outcomes(here, NEWEST))
     left = list(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
     assert left == left_before, "a replica is killed: the copy of the files has to go before"
 

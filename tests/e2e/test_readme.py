@@ -8,6 +8,7 @@ page, in a folder of somebody who has installed the wheel. What they need is mad
 | `pip install '.[all]'` | the wheel in an environment with all packages of this one |
 | `runs/x/checkpoint-655`, `runs/x/checkpoint-700` | copies of the newest demo checkpoint |
 | `my_texts.txt` | the first passages that the shipped samples were made of |
+| all samples and protocols | 40 samples; not `real/origin`, whose analyser takes long to load |
 | `make bench` | as it is; `.venv` is the environment of these tests |
 | `make test` | some of the tests only: this file is one of the others |
 """
@@ -24,6 +25,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 REPLACED = {"make test": "make test ARGS='-p no:cacheprovider tests/unit/scores'"}
+INI = "[pytest]\nckpt_limit = 40\naddopts = -k 'not origin'\n"
 # What differs from one run to the next.
 TIMES = re.compile(r"\d+(\.\d+)? ?s\b|\d+ answers computed|\d+ reused|\d{8}_\d{6}_\d+")
 PROBABILITIES = re.compile(
@@ -55,6 +57,7 @@ def readers_folder(tmp_path: Path, make_elsewhere: Any) -> Any:
     (workspace.path / "my_texts.txt").write_text(
         "".join(passages.splitlines(keepends=True)[:20]), encoding="utf-8"
     )
+    (workspace.path / "pytest.ini").write_text(INI)
     return workspace
 
 

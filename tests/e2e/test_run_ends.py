@@ -17,8 +17,38 @@ from typing import Any
 import pytest
 from run_folder import stored
 
-COMMAND = "benchmarks/test_real_k.py --checkpoint=demo-mlm --batch-tokens=64 --no-resume"
+SUITE = "benchmarks/test_real_k.py --protocol=real=single-mask"
+COMMAND = f"{SUITE} --limit=100 --no-resume"
 TIMEOUT_S = 120
+# Most tests need answers that come one after the other, and no model, which takes seconds to load.
+ENGINE = """
+import time
+
+import pytest
+
+from ckptbench import Filled
+
+
+class Slow:
+    fingerprint, settings = "slow", {"seq_len": 128}
+
+    def answer(self, requests):
+        for index, request in enumerate(requests):
+            time.sleep(0.03)
+            yield index, Filled((request.word,), (-0.5,), 1 if index % 2 else None, 1)
+
+
+@pytest.fixture(scope="session")
+def engine():
+    return Slow()
+"""
+
+
+@pytest.fixture
+def slow(workspace: Any) -> Any:
+    """A workspace whose benchmarks are answered slowly, without a model."""
+    (workspace.path / "benchmarks/conftest.py").write_text(ENGINE)
+    return workspace
 
 
 def start(workspace: Any, arguments: str, *, run: str = "r") -> subprocess.Popen[str]:
@@ -69,7 +99,7 @@ def values(summary: dict[str, Any]) -> list[float | None]:
 def test_a_run_that_is_ended_writes_what_it_has_and_no_partial_number(
     workspace: Any, number: signal.Signals, status: int, arguments: str
 ) -> None:
-    process = start(workspace, arguments)
+    process = start(workspace, f"--checkpoint=demo-mlm --batch-tokens=64 {arguments}")
     process.send_signal(number)
     found, output = ended(process)
     assert found == status, output
@@ -85,13 +115,13 @@ def test_a_run_that_is_ended_writes_what_it_has_and_no_partial_number(
 
 
 @pytest.mark.slow
-def test_a_number_of_some_samples_is_shown_nowhere(workspace: Any) -> None:
-    log = workspace.path / "out.txt"
+def test_a_number_of_some_samples_is_shown_nowhere(slow: Any) -> None:
+    log = slow.path / "out.txt"
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-v", *COMMAND.split(), "--run-id=r"],
-            cwd=workspace.path,
-            env=workspace.environment(),
+            cwd=slow.path,
+            env=slow.environment(),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -100,7 +130,7 @@ def test_a_number_of_some_samples_is_shown_nowhere(workspace: Any) -> None:
     wait(lambda: "[  1%]" in log.read_text(), process)
     process.send_signal(signal.SIGINT)
     assert process.wait(TIMEOUT_S) == 2
-    summary = json.loads((workspace.path / "results/r/summary.json").read_text())
+    summary = json.loads((slow.path / "results/r/summary.json").read_text())
     (checkpoint,) = summary["checkpoints"]
     assert any(b["coverage"]["scored"] for b in checkpoint["benchmarks"])
     assert set(values(summary)) == {None}
@@ -128,14 +158,14 @@ os.fsync = fsync
 
 @pytest.mark.slow
 @pytest.mark.parametrize("no_room", ["nodeid", "ckptbench.summary/"], ids=["samples", "summary"])
-def test_a_full_disk_hides_no_score(workspace: Any, no_room: str) -> None:
-    (workspace.path / "full_disk.py").write_text(FULL_DISK)
-    command = "python -m pytest -p full_disk benchmarks/test_real_k.py --checkpoint=demo-mlm"
-    output = workspace.run(f"{command} --limit=20 --run-id=r", NO_ROOM_FOR=no_room).expect(1)
+def test_a_full_disk_hides_no_score(slow: Any, no_room: str) -> None:
+    (slow.path / "full_disk.py").write_text(FULL_DISK)
+    command = f"python -m pytest -p full_disk {SUITE}"
+    output = slow.run(f"{command} --limit=20 --run-id=r", NO_ROOM_FOR=no_room).expect(1)
     assert re.search(r"real@1 +\d+\.\d\d%", output)
     assert "cannot be written: No space left on device" in output
     assert "exit 1, because files were not written" in output
-    path = workspace.path / "results/r/summary.json"
+    path = slow.path / "results/r/summary.json"
     if no_room == "nodeid":
         summary = json.loads(path.read_text())
         assert summary["exit_status"] == 1
@@ -146,9 +176,9 @@ def test_a_full_disk_hides_no_score(workspace: Any, no_room: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["-n0", "-n2"])
-def test_a_folder_that_is_removed_during_the_run_fails_it(workspace: Any, arguments: str) -> None:
-    process = start(workspace, arguments)
-    shutil.rmtree(workspace.path / "results/r", ignore_errors=True)
+def test_a_folder_that_is_removed_during_the_run_fails_it(slow: Any, arguments: str) -> None:
+    process = start(slow, arguments)
+    shutil.rmtree(slow.path / "results/r", ignore_errors=True)
     status, output = ended(process)
     assert status == 1, output
     assert "= ckptbench =" in output
@@ -159,13 +189,13 @@ def test_a_folder_that_is_removed_during_the_run_fails_it(workspace: Any, argume
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["-n0", "-n2"])
 def test_a_second_session_of_a_run_is_refused_and_a_dead_one_taken_over(
-    workspace: Any, arguments: str
+    slow: Any, arguments: str
 ) -> None:
     again = f"pytest {COMMAND} --run-id=r {arguments}"
-    first = start(workspace, "-n0")
+    first = start(slow, "-n0")
     try:
         first.send_signal(signal.SIGSTOP)  # it stays, however fast this machine is
-        refused = workspace.run(again).expect(4)
+        refused = slow.run(again).expect(4)
     finally:
         first.send_signal(signal.SIGCONT)
         first.send_signal(signal.SIGKILL)
@@ -173,38 +203,54 @@ def test_a_second_session_of_a_run_is_refused_and_a_dead_one_taken_over(
     assert f"another session works in this folder: process {first.pid}" in refused
     assert "ckptbench merge" in refused
     assert "--run-id=r again" in refused
-    taken_over = workspace.run(again).expect(0)
+    taken_over = slow.run(again).expect(0)
     assert f"taken over from process {first.pid}" in taken_over
-    assert "taken over" not in workspace.run(again).expect(0)
+    assert "taken over" not in slow.run(again).expect(0)
+
+
+WAITS = """
+import time
+from pathlib import Path
+
+def pytest_configure():
+    from ckptbench.session import run
+    run.BEAT_S = 3600.0  # no sign of life
+
+def pytest_runtest_logfinish():
+    while not Path("go-on").exists():
+        time.sleep(0.05)
+"""
 
 
 @pytest.mark.slow
-def test_a_session_whose_run_was_taken_over_says_so(workspace: Any) -> None:
-    slow = "import time\ndef pytest_runtest_logfinish():\n    time.sleep(0.1)\n"
-    (workspace.path / "slow_items.py").write_text(slow)
-    first = start(workspace, "-n0 -p slow_items")
-    with closing(sqlite3.connect(workspace.path / "results/r/store.sqlite", timeout=60)) as store:
+def test_a_session_whose_run_was_taken_over_says_so(slow: Any) -> None:
+    (slow.path / "waits.py").write_text(WAITS)
+    first = start(slow, "-n0 -p waits")
+    with closing(sqlite3.connect(slow.path / "results/r/store.sqlite", timeout=60)) as store:
         silent = "UPDATE meta SET value = json_set(value, '$.beat', 0.0) WHERE name = 'lease'"
         store.execute(silent)
         store.commit()
-    second = workspace.run(f"pytest {COMMAND} --run-id=r -n0 --limit=20").expect(0)
+    try:
+        second = slow.run(f"pytest {COMMAND} --run-id=r -n0 --limit=20").expect(0)
+    finally:
+        (slow.path / "go-on").touch()
     assert f"taken over from process {first.pid}" in second
     status, output = ended(first)
     assert status == 1, output
     assert "results/r: another session has taken over this run" in output
     assert "real@1" not in output
-    summary = json.loads((workspace.path / "results/r/summary.json").read_text())
+    summary = json.loads((slow.path / "results/r/summary.json").read_text())
     assert summary["exit_status"] == 0
 
 
 @pytest.mark.slow
-def test_a_second_interrupt_is_in_the_exit_status(workspace: Any) -> None:
+def test_a_second_interrupt_is_in_the_exit_status(slow: Any) -> None:
     twice = "import os, signal\ndef pytest_keyboard_interrupt():\n    os.kill(os.getpid(), 2)\n"
-    (workspace.path / "interrupts_twice.py").write_text(twice)
-    process = start(workspace, "-n0 -p interrupts_twice")
+    (slow.path / "interrupts_twice.py").write_text(twice)
+    process = start(slow, "-n0 -p interrupts_twice")
     process.send_signal(signal.SIGINT)
     status, output = ended(process)
     assert status == 130, output
     assert "Traceback" not in output
-    summary = json.loads((workspace.path / "results/r/summary.json").read_text())
+    summary = json.loads((slow.path / "results/r/summary.json").read_text())
     assert (summary["complete"], summary["exit_status"]) == (False, 130)

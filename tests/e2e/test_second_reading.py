@@ -21,16 +21,12 @@ def rows(path: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def samples(shared_workspace: Any, corpora: Path) -> Path:
+def samples(shared_workspace: Any, boolq: Path) -> Path:
     """The first samples that the product builds from BoolQ's passages."""
     from ckptbench.fixtures.datasets import real_k
     from ckptbench.fixtures.datasets.io import sample_file
 
-    built = shared_workspace.path / "all_of_boolq.jsonl"
-    shared_workspace.run(
-        f"ckptbench build real-k --tsv '{corpora}/kobest/BoolQ_test.tsv' --column Text -o {built}"
-    ).expect(0)
-    whole, path = real_k.load(built), shared_workspace.path / "first_of_boolq.jsonl"
+    whole, path = real_k.load(boolq), shared_workspace.path / "first_of_boolq.jsonl"
     header = whole.header
     first = sample_file.SampleFile.of(
         whole[:ITEMS], dataset=header.dataset, name=header.name, source=header.source,

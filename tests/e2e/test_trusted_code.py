@@ -36,7 +36,7 @@ def test_one_folder_is_trusted_by_name(workspace: Any) -> None:
     (own / "config.json").write_text(json.dumps(config))
     (own / "modeling_own.py").write_text(OWN)
     (workspace.path / "models/other").mkdir()
-    start = "pytest benchmarks/test_real_k.py --checkpoint=models/own --limit=5 --run-id=r"
+    start = "pytest benchmarks/test_lambada.py --checkpoint=models/own --limit=5 --run-id=r"
     variables = {"HF_MODULES_CACHE": str(workspace.path / "modules")}
 
     refused = workspace.run(f"{start} --model-args=trust_remote_code=models/other", **variables)

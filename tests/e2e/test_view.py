@@ -21,7 +21,9 @@ CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 @pytest.fixture
 def served(workspace: Any) -> Iterator[tuple[subprocess.Popen[str], Path, str]]:
     """The process, its folder with one run, and its address: the first that it prints."""
-    suite = "pytest benchmarks -k real --checkpoint=demo-mlm --limit=20 --run-id=first"
+    suite = (
+        "pytest benchmarks -k 'real and not origin' --checkpoint=demo-mlm --limit=20 --run-id=first"
+    )
     workspace.run(suite).expect(0)
     process = subprocess.Popen(
         [Path(sys.executable).parent / "ckptbench", "view"],

@@ -25,7 +25,7 @@ def test_the_suite_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     assert Path(file).is_relative_to(installed.parents[1])
     assert found == version("ckptbench")
     suite = ("--pyargs", "ckptbench.benchmarks", "--checkpoint=demo-mlm", "--run-id=wheel")
-    run(installed, "-m", "pytest", *suite, "--report=html,md", cwd=tmp_path)
+    run(installed, "-m", "pytest", *suite, "--limit=20", "--report=html,md", cwd=tmp_path)
     wheel = RunFolder(tmp_path / "results/wheel")
     assert {"real@1", "real@5", "lambada@1"} <= wheel.scores.keys()
     assert wheel.summary["complete"]
@@ -54,7 +54,10 @@ def test_run_is_pytest_on_the_suite(installed: Path, tmp_path: Path) -> None:
     """The same answers, the same exit status: 1 with a drop, 4 for what cannot be used."""
     command = installed.parent / "ckptbench"
     (tmp_path / "best.json").write_text('{"real@1": 0.9, "real@5": 0.95, "n": 232}', "utf-8")
-    first, options = "demo-mlm/checkpoint-100", ("--limit=20", "-k", "real", "--baseline=best.json")
+    first, options = (
+        "demo-mlm/checkpoint-100",
+        ("--limit=20", "-k", "real and not origin", "--baseline=best.json"),
+    )
     suite = ("-m", "pytest", "--pyargs", "ckptbench.benchmarks", f"--checkpoint={first}")
     own = run(command, "run", first, *options, "--run-id=run", cwd=tmp_path, status=1)
     run(installed, *suite, *options, "--run-id=pytest", "--no-resume", cwd=tmp_path, status=1)

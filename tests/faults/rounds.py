@@ -18,7 +18,7 @@ from hashed_server import serve
 from projects import BLOCK, DEMO, Project, Session, use_checkpoint
 from run_folder import stored
 
-SAMPLES = {"words": 160, "programs": 40, "served": 40, "checkpoint": 60}
+SAMPLES = {"words": 160, "programs": 40, "served": 40, "checkpoint": 40}
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,20 @@ def evaluated(lm: Any, tasks: Sequence[str], folder: Path, **settings: Any) -> M
     """What `simple_evaluate` returns for tasks of a folder."""
     import lm_eval
 
-    manager = _manager(folder)
+    manager = _manager(folder, False)
+    if not set(tasks) <= set(manager.all_tasks):
+        manager = _manager(folder, True)
     found = lm_eval.simple_evaluate(lm, tasks=list(tasks), task_manager=manager, **settings)
     assert found is not None
     return found
 
 
 @cache
-def _manager(folder: Path) -> Any:
-    """lm-eval's index of its tasks and a folder's, which takes seconds to make."""
+def _manager(folder: Path, with_lm_evals: bool) -> Any:
+    """lm-eval's index of a folder's tasks; with its own ones, it takes seconds to make."""
     from lm_eval.tasks import TaskManager
 
-    return TaskManager(include_path=str(folder))
+    return TaskManager(include_path=str(folder), include_defaults=with_lm_evals)
 
 
 def stated(run: Path) -> dict[str, dict[str, Any]]:

@@ -49,10 +49,14 @@ def test_nothing_heavy_is_imported(code: str, tmp_path: Path) -> None:
     assert loaded(code, tmp_path) == []
 
 
-def test_collecting_benchmarks_loads_no_model_library(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checkpoint", ["", "'--checkpoint=demo-mlm',"])
+@pytest.mark.parametrize("only", ["--collect-only", "--dry-run"])
+def test_collecting_and_planning_load_no_model_library(
+    checkpoint: str, only: str, tmp_path: Path
+) -> None:
     found = loaded(
         "import pytest; "
-        f"pytest.main(['--pyargs', 'ckptbench.benchmarks', '--collect-only', {ALONE}])",
+        f"pytest.main(['--pyargs', 'ckptbench.benchmarks', {checkpoint} '{only}', {ALONE}])",
         tmp_path,
     )
     assert not {"torch", "transformers", "datasets", "ray"}.intersection(found)

@@ -27,7 +27,7 @@ from ckptbench.config.options import Options
 from ckptbench.fixtures.lm_eval import tasks as loading
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of, lm_eval_benchmarks, reducer_of
 from ckptbench.fixtures.lm_eval.documents import Documents
-from ckptbench.fixtures.lm_eval.internals import task_manager
+from ckptbench.fixtures.lm_eval.internals import holds, task_manager
 from ckptbench.fixtures.lm_eval.tasks import Wanted
 
 ROOT = Path(__file__).parents[3]
@@ -145,10 +145,31 @@ def test_only_names_of_own_tasks_do_without_lm_evals(folder: Path) -> None:
         return set(loading._manager_of(wanted(folder, *names)).all_tasks)
 
     assert "arc_easy" not in known("tiny_signs", "tiny_f1") >= {"tiny_signs", "tiny_choices"}
-    # A group may have lm-eval's tasks, and a pattern may mean them.
-    assert "arc_easy" in known("tiny_choices")
+    assert "arc_easy" not in known("tiny_choices")
+    # A pattern may mean lm-eval's.
     assert "arc_easy" in known("tiny_*")
     assert "arc_easy" in known("tiny_signs", "arc_easy")
+
+
+@needs_lm_eval
+@pytest.mark.parametrize(
+    ("members", "alone"),
+    [
+        ("[one, inner]", True),
+        ("[one, arc_easy]", False),
+        ("[inner, lambada]", False),  # a group of lm-eval's
+        ("[{task: one, num_fewshot: 1}]", False),
+        ("[outer]", False),
+        ("one", False),
+    ],
+)
+def test_a_group_does_without_lm_evals_when_all_in_it_are_ones_own(
+    members: str, alone: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "one.yaml").write_text("task: one\n")
+    (tmp_path / "inner.yaml").write_text("group: inner\ntask: [one]\n")
+    (tmp_path / "outer.yaml").write_text(f"group: outer\ntask: {members}\n")
+    assert holds(task_manager([str(tmp_path)], own=True), "outer") == alone
 
 
 @needs_lm_eval
