@@ -44,6 +44,8 @@ class CheckpointResolver:
         fetch: downloads what a spec names and this machine lacks; raises a `CkptbenchError`.
         check_files: raises a `CkptbenchError` for the first of several whose files show that it
             cannot be used. No weight is read.
+        fingerprint: what an engine of the checkpoint would state, told by its files; empty where
+            only loading it tells.
     """
 
     is_checkpoint: Callable[[Path], bool]
@@ -55,6 +57,7 @@ class CheckpointResolver:
     fetch: Callable[[str], None] = lambda spec: None
     runs_on: Callable[[], tuple[str, int] | None] = lambda: None
     check_files: Callable[[Sequence[str]], None] = lambda specs: None
+    fingerprint: Callable[[str], str] = lambda spec: ""
 
 
 @dataclass(frozen=True, slots=True)

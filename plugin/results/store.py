@@ -22,6 +22,8 @@ from ..api.requests import Answer
 from .answers import ENCODER, Key, NoLongerAnAnswer, decode, escaped
 from .as_json import as_json
 from .earlier import EarlierStores
+from .identities import SCHEMA as IDENTITIES
+from .identities import keep
 from .integrity import FORMAT, UNREADABLE, Damaged, checksum, format_of, holds, stored_text
 from .layout import STORE
 from .lease import TAKEN_OVER, Lease, left_behind
@@ -47,7 +49,6 @@ CREATE TABLE IF NOT EXISTS responses (
 CREATE TABLE IF NOT EXISTS damage (
     file TEXT, digest TEXT, what TEXT, PRIMARY KEY (file, digest)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS served (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS engines (checkpoint TEXT PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS taken (position INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS repeats (
     position INTEGER PRIMARY KEY, grp INTEGER NOT NULL, flipped INTEGER, other_batch INTEGER);
@@ -90,7 +91,7 @@ class RunStore(StoreReader):
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute("PRAGMA cache_size=-65536")  # KiB: answers are found in any order
-            self._db.executescript(_SCHEMA + WORK)
+            self._db.executescript(_SCHEMA + IDENTITIES + WORK)
             # Only a new store is written to: another session may be writing for long.
             if self._meta("format") is None:
                 self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
@@ -337,13 +338,12 @@ class RunStore(StoreReader):
 
     # Who answered
 
-    def write_engine(self, checkpoint: str, facts: Mapping[str, Any]) -> None:
-        """Record an engine's description of itself."""
+    def write_engine(
+        self, checkpoint: str, facts: Mapping[str, Any], spec: str = "", conditions: str = ""
+    ) -> None:
+        """Record an engine's description of itself; see `identities.keep`."""
         with self._transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO engines VALUES (?, ?)",
-                (checkpoint, _as_text(facts)),
-            )
+            keep(db, checkpoint, _as_text(facts), spec, conditions)
 
     def add_work(self, group: int, seconds: float, asked: int = 0, reused: int = 0) -> None:
         """Record work on a group: seconds of wall time, and items that `serve` did not count."""

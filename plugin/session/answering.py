@@ -13,8 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -22,17 +21,18 @@ import pytest
 
 from .._util.errors import CkptbenchError
 from ..api.protocol import Engine
-from ..api.requests import Failed, Request, Response
+from ..api.requests import Failed, Response
 from ..results import log as runlog
-from ..results.answers import Key, escaped, keys_of
+from ..results.answers import Key, escaped
 from ..results.environment import describe_accelerator
 from ..results.store import RunStore
 from .bill import Bill
 from .blocks import Plan, Question, is_last
 from .compound import answer as answer_requests
-from .compound import encoded, fault_of
+from .compound import encoded
 from .executions import submit
 from .group import Group
+from .requested import Asked, Described, requests_of
 
 _STOP = object()
 ANSWERING: pytest.StashKey[Answering] = pytest.StashKey()
@@ -88,6 +88,7 @@ class Answering:
         executions: the programs that are being judged, by the position of their item.
         decided: why an item is not needed, or an empty text; None where all are asked.
         bill: what the answers cost.
+        identity_of: the spec and the conditions under which a group's engine is remembered.
     """
 
     items: Sequence[object]
@@ -99,6 +100,7 @@ class Answering:
     executions: dict[int, Future[Any]] = field(default_factory=dict)
     decided: Callable[[Question], str] | None = None
     bill: Bill = field(default_factory=Bill)
+    identity_of: Callable[[Group], tuple[str, str]] = lambda group: ("", "")
     _blocks: dict[int, Block] = field(default_factory=dict)
     _ready: dict[int, Response] = field(default_factory=dict)
     _answers_ready: threading.Condition = field(default_factory=threading.Condition)
@@ -108,7 +110,7 @@ class Answering:
     _asking: Engine | None = None
     _between_blocks: threading.Condition = field(default_factory=threading.Condition)
     _stopping: bool = False
-    _described: dict[int, tuple[Engine, str, dict[str, object]]] = field(default_factory=dict)
+    _described: dict[int, tuple[Engine, Described]] = field(default_factory=dict)
     _handed_out: bytearray = field(default_factory=bytearray)
     _first_request: dict[int, float] = field(default_factory=dict)
     _current: int = -1
@@ -268,41 +270,31 @@ class Answering:
 
     def _answer(self, block: Block, engine: Engine) -> Iterator[_Answer]:
         group = block.group
-        fingerprint, settings = self._describe(engine, group)
-        pending: list[tuple[Question, Request, Key]] = []
-        protocol = group.protocol
-        revisions = protocol.revision, getattr(engine, "revision", 1)
-        key_of = keys_of(fingerprint, settings, protocol.name, group.seed, *revisions)
-        context = cache(group.context)
-        for item in block.items:
-            try:
-                request = protocol.ask(item.sample, context(item.trial))
-                if fault := fault_of(request):
-                    raise ValueError(f"its request holds {fault}")
-                key = key_of(item.sample.hash, item.trial, request)
-            except Exception as error:
-                reason = f"the sample could not be asked: {type(error).__name__}: {error}"
-                yield _Answer(item.position, Failed(reason, traceback.format_exc()))
+        pending: list[Asked] = []
+        for each in requests_of(block.items, group, self._describe(engine, group)):
+            if isinstance(each, Asked):
+                pending.append(each)
             else:
-                pending.append((item, request, key))
+                item, failed = each
+                yield _Answer(item.position, failed)
         reused = 0
         if self.reuse:
             left = []
-            known = self.store.find([key for *_, key in pending])
-            for entry, found in zip(pending, known, strict=True):
+            known = self.store.find([asked.key for asked in pending])
+            for asked, found in zip(pending, known, strict=True):
                 if found is None:
-                    left.append(entry)
+                    left.append(asked)
                 else:
                     reused += 1
-                    item, _, key = entry
-                    yield _Answer(item.position, self._read_programs(item, found), key)
+                    item = asked.item
+                    yield _Answer(item.position, self._read_programs(item, found), asked.key)
             pending = left
         started = time.monotonic()
         expected = set(range(len(pending)))
         try:
             if pending:
                 self.check_time(group)
-                requests = [request for _, request, _ in pending]
+                requests = [asked.request for asked in pending]
                 at_once = group.asked.batch_size * getattr(engine, "replicas", 1)
                 if not at_once and is_last(self.plan, block.items[0], self.items):
                     getattr(engine, "last_block", lambda: None)()
@@ -312,8 +304,7 @@ class Answering:
                         again = "twice" if 0 <= index < len(pending) else f"of {len(pending):,}"
                         raise ValueError(f"it answered request {index} {again}")
                     expected.remove(index)
-                    item, _, key = pending[index]
-                    yield self._encoded(item, key, response)
+                    yield self._encoded(pending[index].item, pending[index].key, response)
                     if expected:
                         self.check_time(group)
         finally:
@@ -341,24 +332,23 @@ class Answering:
             return _Answer(item.position, new)
         return _Answer(item.position, self._read_programs(item, response), key, new)
 
-    def _describe(self, engine: Engine, group: Group) -> tuple[str, dict[str, object]]:
+    def _describe(self, engine: Engine, group: Group) -> Described:
         # An engine without a fingerprint is one of a kind: its answers are never reused.
         if id(engine) not in self._described:
-            fingerprint = escaped(getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}")
-            settings = dict(getattr(engine, "settings", {}))
-            self._described[id(engine)] = engine, fingerprint, settings
-            self.store.write_engine(
-                group.checkpoint_name,
-                {
-                    "fingerprint": fingerprint,
-                    "settings": settings,
-                    "notes": list(getattr(engine, "notes", ())),
-                    "facts": dict(getattr(engine, "facts", {})),
-                    "accelerator": getattr(engine, "accelerator", None) or describe_accelerator(),
-                },
+            described = Described(
+                escaped(getattr(engine, "fingerprint", "") or f"session:{uuid4().hex}"),
+                dict(getattr(engine, "settings", {})),
+                getattr(engine, "revision", 1),
             )
-        _, fingerprint, settings = self._described[id(engine)]
-        return fingerprint, settings
+            self._described[id(engine)] = engine, described
+            facts = {
+                **asdict(described),
+                "notes": list(getattr(engine, "notes", ())),
+                "facts": dict(getattr(engine, "facts", {})),
+                "accelerator": getattr(engine, "accelerator", None) or describe_accelerator(),
+            }
+            self.store.write_engine(group.checkpoint_name, facts, *self.identity_of(group))
+        return self._described[id(engine)][1]
 
     def _read_programs(self, item: Question, response: Response) -> Response:
         """Programs are read and submitted to the sandbox; the main thread reads the others."""

@@ -50,6 +50,7 @@ class GroupFixtures:
         failure: why they could not be set up.
         failure_shown: whether an item's report has shown that in full.
         engine_key: equal for groups that the same engine answers.
+        takes_model: whether the function takes the checkpoint, or a fixture that does.
     """
 
     arguments: tuple[str, ...]
@@ -62,6 +63,7 @@ class GroupFixtures:
     failure: BaseException | None = None
     failure_shown: bool = False
     engine_key: object = None
+    takes_model: bool = False
 
     @property
     def executes(self) -> bool:
@@ -107,6 +109,7 @@ class GroupFixtures:
                     where=self.where,
                     remedy="give several models as several --checkpoint",
                 )
+        self.takes_model = "checkpoint" in _fixtureinfo(item, named).name2fixturedefs
         definitions_of_engine = _fixtureinfo(item, ("engine",)).name2fixturedefs
         self.engine_key = (
             self.checkpoint,
@@ -140,11 +143,13 @@ class GroupFixtures:
         *,
         before_release: Callable[[], None],
         on_release: Callable[[Engine], None],
+        instead: Callable[[], Engine | None] = lambda: None,
     ) -> None:
         """Set the fixtures up once, through the running item.
 
         Args:
             title: of the group, for the log and messages.
+            instead: what stands for the engine where that is not needed.
             before_release: called before the first of the fixtures is torn down.
             on_release: called when the engine is torn down.
 
@@ -155,8 +160,9 @@ class GroupFixtures:
             return
         if self.failure is None:
             try:
-                self.values = self._request_values(item, before_release, on_release)
-                LOG.info("%s: set up", title)
+                engine = instead()
+                self.values = self._request_values(item, before_release, on_release, engine)
+                LOG.info("%s: set up%s", title, "" if engine is None else " without its model")
                 return
             except (Exception, pytest.fail.Exception) as error:
                 self.failure = error
@@ -172,14 +178,18 @@ class GroupFixtures:
         item: pytest.Item,
         before_release: Callable[[], None],
         on_release: Callable[[Engine], None],
+        engine: Engine | None,
     ) -> dict[str, Any]:
         request = TopRequest(item, _ispytest=True)  # type: ignore[arg-type]
-        values = {}
+        values: dict[str, Any] = {} if engine is None else {"engine": engine}
         for name in self.info.names_closure:
             definitions = self.info.name2fixturedefs.get(name)
             lasting = definitions and definitions[-1].scope != "function"
-            if name in self.names or (lasting and name in self.info.initialnames):
+            wanted = name in self.names or (lasting and name in self.info.initialnames)
+            if wanted and name not in values:
                 values[name] = request.getfixturevalue(name)
+        if engine is not None:
+            return values
         definition = request._get_active_fixturedef
         definition("engine").addfinalizer(partial(self._release, on_release))
         # Finalizers run last in, first out: whichever fixture ends first, all are still there.

@@ -74,6 +74,7 @@ class Group:
         many_checkpoints: whether the session has several, so that item ids name them.
         before_release: called with it before its fixtures are torn down: its engine still answers.
         on_release: called with the engine when it is torn down.
+        instead: what stands for its engine where that is not needed; None where it is.
         sampling: how answers are sampled.
         trials: how many answers are sampled per sample.
         asked: settings of the options and the configuration file.
@@ -96,6 +97,7 @@ class Group:
     fixtures: GroupFixtures
     before_release: Callable[[Group], None]
     on_release: Callable[[Engine], None]
+    instead: Callable[[Group], Engine | None] = lambda group: None
     sampling: RequestContext = field(default_factory=RequestContext)
     trials: int = 1
     asked: Effective = field(default_factory=Effective)
@@ -120,6 +122,11 @@ class Group:
     def loads_checkpoint(self) -> bool:
         """Whether our own fixture loads the checkpoint that answers."""
         return self.fixtures.module_of("checkpoint") == _OWN_FIXTURES
+
+    @property
+    def has_our_engine(self) -> bool:
+        """Whether our own fixtures load the checkpoint and ask it."""
+        return self.loads_checkpoint and self.fixtures.module_of("engine") == _OWN_FIXTURES
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -154,6 +161,7 @@ class Group:
             self.title,
             before_release=partial(self.before_release, self),
             on_release=self.on_release,
+            instead=partial(self.instead, self),
         )
 
     def context(self, trial: int) -> RequestContext:

@@ -41,7 +41,7 @@ class Maker:
     Attributes:
         checkpoints: those of the session; empty when a conftest brings its own engine.
         notes: of the session; those of datasets are added.
-        before_release, on_release: of the groups; see `Group`.
+        before_release, on_release, instead: of the groups; see `Group`.
     """
 
     options: Options
@@ -50,6 +50,7 @@ class Maker:
     notes: list[str]
     before_release: Callable[[Group], None]
     on_release: Callable[[Engine], None]
+    instead: Callable[[Group], Engine | None]
 
     def items(
         self, collector: pytest.Module, name: str, function: Any, benchmark: Benchmark
@@ -198,6 +199,7 @@ class Maker:
             fixtures=fixtures,
             before_release=self.before_release,
             on_release=self.on_release,
+            instead=self.instead,
             sampling=sampling,
             trials=trials,
             asked=source.settings,

@@ -32,6 +32,7 @@ from .group import Group
 from .item import SampleItem
 from .make_items import Maker
 from .progress import Progress
+from .remembered import StandIns
 from .run import CONTEXT, Run, RunContext, RunResult
 from .runner import Runner
 from .signals import INTERRUPTED, EndSignals
@@ -74,6 +75,7 @@ class BenchSession:
     result: RunResult = field(default_factory=RunResult)
     shown: bool = False
     signals: EndSignals = field(init=False)
+    _stand_ins: StandIns = field(init=False)
     progress: Progress = field(init=False)
     _answering: Answering | None = None
     _folded: FoldedRun | None = None
@@ -82,6 +84,7 @@ class BenchSession:
     def __post_init__(self) -> None:
         self.signals = EndSignals(is_worker=bool(self.run.worker))
         self.progress = Progress(None, 0)
+        self._stand_ins = StandIns(self.run, self.collected)
 
     @classmethod
     def begin(
@@ -220,6 +223,7 @@ class BenchSession:
             self.run.notes,
             before_release=self._repeat,
             on_release=self._unload,
+            instead=self._stand_ins.of,
         )
         items: list[pytest.Item] = []
         for benchmark in benchmarks_of(function, self.options):
@@ -272,7 +276,9 @@ class BenchSession:
             progress=self.progress.tick,
             step=partial(step_of, worker_number(run.worker), run.workers),
             decided=None if run.early is None else run.early.decided,
+            identity_of=self._stand_ins.identity_of,
         )
+        self._stand_ins.answering = self._answering
         self.progress.begin(len(planned))
         self.progress.answered = self._answering.answered
         self.signals.catch(self.config)
