@@ -115,9 +115,16 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 
+@pytest.fixture
+def cluster(nodes: Any) -> Any:
+    """Two nodes with one CPU each, once it has noticed that others were killed."""
+    nodes.wait_for_nodes()
+    return nodes
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Two nodes with one CPU each."""
+def nodes() -> Iterator[Any]:
+    """The same, for all tests."""
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
