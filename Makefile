@@ -53,7 +53,7 @@ bench: $(READY)  ## run the suite on the demo checkpoints and compare with the b
 test: $(READY)  ## run the tests but for the slow ones (5 minutes on two cores)
 	$(PYTEST) -m 'not slow' $(ARGS)
 
-test-all: $(READY)  ## run all tests (20 minutes on two cores)
+test-all: $(READY)  ## run all tests (25 minutes on two cores)
 	$(PYTEST) $(ARGS)
 
 # What a gate runs beside `coverage`, so that no test runs twice.

@@ -132,7 +132,8 @@ class Engine(Protocol):
         accelerator: what it runs on, texts by name, where that is not this process's GPU; may be
             left out.
         tokens: `Tokens` so far. Where it is left out, what answers cost in tokens is not known.
-        gpus: how many GPUs are busy while it answers; 0 on a processor. Likewise.
+        gpus: how many GPUs are busy while it answers, or which part of one; 0 on a processor.
+            Likewise.
         last_block: a method without arguments, called before the last `answer` of the checkpoint
             where that is known; may be left out.
         give_up: a method without arguments, called from another thread when the session is ended

@@ -39,8 +39,8 @@ class CheckpointResolver:
             empty when it can, or when that is not known.
         check: raises a `CkptbenchError` for the first of a session's specs that is no checkpoint,
             or when there is none. Nothing is loaded.
-        runs_on: where the checkpoints would be loaded, as one sentence, and how many engines
-            would answer at once; None on this machine.
+        runs_on: where the checkpoints would be loaded, as one sentence, and on how many GPUs; None
+            on this machine.
         fetch: downloads what a spec names and this machine lacks; raises a `CkptbenchError`.
         check_files: raises a `CkptbenchError` for the first of several whose files show that it
             cannot be used. No weight is read.
@@ -55,7 +55,7 @@ class CheckpointResolver:
     why_not: Callable[[str, type], str] = lambda spec, request: ""
     check: Callable[[Sequence[str]], None] = lambda specs: None
     fetch: Callable[[str], None] = lambda spec: None
-    runs_on: Callable[[], tuple[str, int] | None] = lambda: None
+    runs_on: Callable[[], tuple[str, float] | None] = lambda: None
     check_files: Callable[[Sequence[str]], None] = lambda specs: None
     fingerprint: Callable[[str], str] = lambda spec: ""
 

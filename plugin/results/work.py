@@ -23,7 +23,7 @@ SPENT = (
 )
 _PACES = """
 SELECT asked.checkpoint, run, asked.protocol, asked.seconds / answers,
-    IFNULL(gpu_seconds / spent.seconds, 0)
+    asked.seconds / answers * IFNULL(gpu_seconds / spent.seconds, 0)
 FROM (SELECT json_extract(facts, '$.checkpoint') AS checkpoint,
         json_extract(facts, '$.run') AS run, json_extract(facts, '$.protocol') AS protocol,
         SUM(seconds) AS seconds, SUM(asked) AS answers
@@ -45,7 +45,7 @@ class Pace:
     Attributes:
         run: name of the checkpoint's training run; empty where it has none.
         seconds: that the engine took for an answer, on average.
-        gpus: how many it held; 0 on a processor, or where it is not known.
+        gpu_seconds: the same for each GPU that it held; 0 on a processor, or where it is not known.
         source: name of the run that this was.
     """
 
@@ -53,7 +53,7 @@ class Pace:
     run: str
     protocol: str
     seconds: float
-    gpus: float
+    gpu_seconds: float
     source: str
 
 

@@ -76,7 +76,7 @@ class _Meter:
         if new is None or new.uncounted:
             reasons.append(NO_COUNTER if new is None else UNCOUNTED)
             new = None
-        if not isinstance(gpus, int):
+        if not isinstance(gpus, int | float):
             reasons.append(NO_GPUS)
             gpus = None
         return Spent(

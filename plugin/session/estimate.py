@@ -30,7 +30,7 @@ class Wanted:
         return bool(same) and pace.protocol == self.protocol
 
 
-def expected_time(folder: Path, wanted: Sequence[Wanted], engines: int) -> str:
+def expected_time(folder: Path, wanted: Sequence[Wanted], gpus: float) -> str:
     """One sentence: how long the answers would take if none of them is stored.
 
     Each takes as long as one did on average in the newest run that asked the same. Loading is not
@@ -38,35 +38,36 @@ def expected_time(folder: Path, wanted: Sequence[Wanted], engines: int) -> str:
 
     Args:
         folder: of the session's run; earlier ones lie beside it.
-        engines: how many answer at once; those without a GPU are taken to share the processor.
+        gpus: how many answer; 0 for a processor, whose engines are taken to share it. What the
+            other kind of device took tells nothing.
     """
-    paces = _newest(folder, wanted)
+    paces = _newest(folder, wanted, on_gpus=gpus > 0)
     if not paces:
         return (
             f"how long that takes is not known: no run in {folder.parent} "
-            "has asked it of these checkpoints, or of others of their training runs"
+            "has asked it of these checkpoints, or of others of their training runs, on "
+            f"{'GPUs' if gpus else 'a processor'}"
         )
-    seconds = gpus = 0.0
-    for each, pace in paces.items():
-        at_once = engines if pace.gpus else 1
-        seconds += each.answers * pace.seconds / at_once
-        gpus = max(gpus, pace.gpus * at_once)
+    seconds = sum(
+        each.answers * (pace.gpu_seconds / gpus if gpus else pace.seconds)
+        for each, pace in paces.items()
+    )
     sentence = f"about {_duration(seconds)} of answering, as fast as in "
     sentence += listed(dict.fromkeys(pace.source for pace in paces.values()))
     if gpus:
-        sentence = f"{counted(max(1, round(gpus)), 'GPU')}: {sentence}"
+        sentence = f"{gpus:g} GPU{'s' if gpus > 1 else ''}: {sentence}"
     unknown = sum(each.answers for each in wanted if each not in paces)
     return sentence + (f"; not known for {unknown:,} of the answers" if unknown else "")
 
 
-def _newest(folder: Path, wanted: Sequence[Wanted]) -> dict[Wanted, Pace]:
+def _newest(folder: Path, wanted: Sequence[Wanted], *, on_gpus: bool) -> dict[Wanted, Pace]:
     """The pace to expect of each that has one; in a run, the same checkpoint's comes first."""
     found: dict[Wanted, Pace] = {}
     for earlier in earlier_runs(folder.parent, folder.name):
         missing = [each for each in wanted if each not in found]
         if not missing:
             break
-        paces = paces_of(earlier)
+        paces = [pace for pace in paces_of(earlier) if (pace.gpu_seconds > 0) == on_gpus]
         for each in missing:
             alike = filter(each.is_like, paces)
             best = min(alike, key=lambda pace: pace.checkpoint != each.checkpoint, default=None)

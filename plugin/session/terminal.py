@@ -25,6 +25,7 @@ from ..results.summary import Summary
 from .estimate import Wanted, expected_time
 from .fixtures import NO_ENGINE, kind_of_error
 from .run import RunResult
+from .worker import visible_gpus
 
 if TYPE_CHECKING:
     from .group import Group
@@ -224,11 +225,12 @@ def _dry_run_lines(bench: BenchSession) -> Iterator[str]:
 
 
 def _machines_and_time(bench: BenchSession, works: Mapping[Group, _Work]) -> Iterator[str]:
-    engines = len(bench.config.getoption("tx", None) or ()) or 1  # of pytest-xdist
+    on_gpus = bool(visible_gpus()) and bench.options.device != "cpu"
+    gpus: float = on_gpus * max(1, len(bench.config.getoption("tx", None) or ()))
     if not bench.checkpoints:
         yield "no --checkpoint is given"
     elif bench.collected.resolver is not None and (on := bench.collected.resolver.runs_on()):
-        machines, engines = on
+        machines, gpus = on
         yield machines
     wanted = [
         Wanted(
@@ -240,7 +242,7 @@ def _machines_and_time(bench: BenchSession, works: Mapping[Group, _Work]) -> Ite
         for group, work in works.items()
     ]
     if wanted:
-        yield expected_time(bench.run.folder, wanted, engines)
+        yield expected_time(bench.run.folder, wanted, gpus)
 
 
 @dataclass(slots=True)

@@ -166,8 +166,8 @@ def test_tokens_of_all_replicas_add_up_and_those_of_a_lost_one_are_not_known() -
     assert engine.tokens.uncounted > 0
 
 
-@pytest.mark.parametrize(("each", "together"), [(1, 3), (0, 0), (None, None)])
-def test_the_gpus_of_all_replicas_are_held(each: int | None, together: int | None) -> None:
+@pytest.mark.parametrize(("each", "together"), [(1, 3), (0.5, 1.5), (0, 0), (None, None)])
+def test_the_gpus_of_all_replicas_are_held(each: float | None, together: float | None) -> None:
     actors = [Actor(identity=replace(SAME, gpus=each)) for _ in range(3)]
     assert engine_of(*actors).gpus == together
 

@@ -157,3 +157,16 @@ def test_its_tokens_are_those_of_each_call(replica: Replica) -> None:
     assert first.tokens is not None
     assert first.tokens.read > 0
     assert first.identity.gpus == 0
+
+
+@pytest.mark.parametrize(("given", "used", "held"), [
+    ({}, 1, 1),
+    ({"gpus": 0.5}, 1, 0.5),  # another replica has the other half
+    ({"gpus": 2.0}, 1, 2),
+    ({"gpus": 1.0}, 0, 0),
+    ({"gpus": 1.0}, None, None),
+])  # fmt: skip
+def test_it_holds_what_the_cluster_gave_it_of_gpus(
+    given: dict[str, float], used: int | None, held: float | None
+) -> None:
+    assert Replica(Options(replica_resources=given), "")._held(used) == held

@@ -51,7 +51,7 @@ def wanted(answers: int = 100, checkpoint: str = "checkpoint-200", run: str = "b
 def test_an_answer_takes_as_long_as_one_that_was_asked(tmp_path: Path) -> None:
     earlier(tmp_path, "monday", 42.0)
     expected = "about 7 minutes of answering, as fast as in monday"
-    assert expected_time(tmp_path / "new", [wanted()], 1) == expected
+    assert expected_time(tmp_path / "new", [wanted()], 0) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,27 +60,41 @@ def test_an_answer_takes_as_long_as_one_that_was_asked(tmp_path: Path) -> None:
 )
 def test_the_unit_fits(tmp_path: Path, answers: int, told: str) -> None:
     earlier(tmp_path, "monday", 42.0)
-    assert expected_time(tmp_path / "new", [wanted(answers)], 1).startswith(f"about {told} of")
+    assert expected_time(tmp_path / "new", [wanted(answers)], 0).startswith(f"about {told} of")
 
 
-def test_gpus_share_the_work_and_workers_of_a_processor_do_not(tmp_path: Path) -> None:
-    earlier(tmp_path, "monday", 42.0, gpus=1)
-    earlier(tmp_path, "tuesday", 42.0, checkpoint="other", run="other")
+@pytest.mark.parametrize(("held", "gpus", "told"), [
+    (1, 4, "4 GPUs: about 7 minutes"),
+    (2, 4, "4 GPUs: about 14 minutes"),
+    (1, 1, "1 GPU: about 28 minutes"),
+    (2, 0.5, "0.5 GPU: about 1.9 hours"),
+])  # fmt: skip
+def test_gpus_share_the_work(tmp_path: Path, held: int, gpus: float, told: str) -> None:
+    """`held` is how many the engine of the earlier run had: a cluster's engine has all of it."""
+    earlier(tmp_path, "monday", 42.0, gpus=held)
+    assert expected_time(tmp_path / "new", [wanted(400)], gpus).startswith(told)
+
+
+def test_a_processor_tells_nothing_of_a_gpu_nor_the_reverse(tmp_path: Path) -> None:
+    earlier(tmp_path, "gpu", 42.0, gpus=1)
     new = tmp_path / "new"
-    assert expected_time(new, [wanted(400)], 4).startswith("4 GPUs: about 7 minutes")
-    assert expected_time(new, [wanted(checkpoint="other")], 4).startswith("about 7 minutes")
+    assert expected_time(new, [wanted()], 0).endswith("training runs, on a processor")
+    earlier(tmp_path, "cpu", 84.0)
+    assert expected_time(new, [wanted()], 0) == "about 14 minutes of answering, as fast as in cpu"
+    told = expected_time(new, [wanted()], 1)
+    assert told == "1 GPU: about 7 minutes of answering, as fast as in gpu"
 
 
 def test_the_newest_run_counts(tmp_path: Path) -> None:
     earlier(tmp_path, "old", 100.0, age=60)
     earlier(tmp_path, "new", 42.0)
-    assert expected_time(tmp_path / "next", [wanted()], 1).endswith("as fast as in new")
+    assert expected_time(tmp_path / "next", [wanted()], 0).endswith("as fast as in new")
 
 
 def test_the_same_checkpoint_tells_more_than_another_of_its_training_run(tmp_path: Path) -> None:
     earlier(tmp_path, "old", 100.0, age=60)
     own = Wanted("checkpoint-100", "", "real/whole-word", 100)
-    assert "17 minutes" in expected_time(tmp_path / "next", [own], 1)
+    assert "17 minutes" in expected_time(tmp_path / "next", [own], 0)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +109,8 @@ def test_what_was_never_asked_is_not_guessed(tmp_path: Path, other: Wanted) -> N
     earlier(tmp_path, "monday", 42.0)
     earlier(tmp_path, "nameless", 42.0, checkpoint="else", run="")
     new = tmp_path / "new"
-    assert expected_time(new, [other], 1).startswith("how long that takes is not known: no run in")
-    both = expected_time(new, [wanted(), other], 1)
+    assert expected_time(new, [other], 0).startswith("how long that takes is not known: no run in")
+    both = expected_time(new, [wanted(), other], 0)
     assert both.startswith("about 7 minutes")
     assert both.endswith("; not known for 5 of the answers")
 
@@ -105,4 +119,4 @@ def test_a_store_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
     earlier(tmp_path, "monday", 42.0, age=60)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / STORE).write_text("no database", "utf-8")
-    assert expected_time(tmp_path / "new", [wanted()], 1).endswith("as fast as in monday")
+    assert expected_time(tmp_path / "new", [wanted()], 0).endswith("as fast as in monday")
