@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ def keep(db: sqlite3.Connection, checkpoint: str, facts: str, spec: str, conditi
         db.execute("INSERT OR REPLACE INTO identities VALUES (?, ?, ?)", (spec, conditions, facts))
 
 
-def known(folders: Sequence[Path], spec: str, conditions: str) -> dict[str, Any] | None:
-    """The facts of the engine of a checkpoint in the first of some runs that has them."""
+def known(folders: Sequence[Path], spec: str, conditions: str) -> Iterator[dict[str, Any]]:
+    """The facts of a checkpoint's engine in some runs: once for each content that it had."""
+    seen = set()
     query = "SELECT facts FROM identities WHERE spec = ? AND conditions = ?"
     for folder in folders:
         try:
@@ -36,7 +37,7 @@ def known(folders: Sequence[Path], spec: str, conditions: str) -> dict[str, Any]
                 row = db.execute(query, (spec, conditions)).fetchone()
         except UNREADABLE:  # or it was made before there was this table
             continue
-        if row:
-            facts: dict[str, Any] = json.loads(row[0])
-            return facts
-    return None
+        facts: dict[str, Any] = json.loads(row[0]) if row else {}
+        if facts and facts["fingerprint"] not in seen:
+            seen.add(facts["fingerprint"])
+            yield facts

@@ -98,16 +98,18 @@ class StandIns:
             return None
         if self.answering is None or any(each.fixtures.takes_model for each in alike):
             return None
-        facts = known((folder, *earlier_runs(folder.parent, folder.name)), spec, there)
-        if facts is None:
-            return None
-        engine = RememberedEngine(**facts)
-        if not _is_stored(engine, alike, self.answering):  # before large files are read
-            return None
-        try:
-            return engine if resolver.fingerprint(spec) == engine.fingerprint else None
-        except CkptbenchError:  # which loading it tells better
-            return None
+        fingerprint = ""
+        for facts in known((folder, *earlier_runs(folder.parent, folder.name)), spec, there):
+            engine = RememberedEngine(**facts)
+            if not _is_stored(engine, alike, self.answering):  # before large files are read
+                continue
+            try:
+                fingerprint = fingerprint or resolver.fingerprint(spec)
+            except CkptbenchError:  # which loading it tells better
+                return None
+            if engine.fingerprint == fingerprint:
+                return engine
+        return None
 
 
 def _is_stored(engine: RememberedEngine, groups: Sequence[Group], answering: Answering) -> bool:

@@ -98,6 +98,8 @@ def test_a_checkpoint_that_was_replaced_is_loaded(asked: Any) -> None:
         for run in ("first", "replaced")
     )
     assert after["fingerprint"] != before["fingerprint"]
+    asked.run(f"{COMMAND} --limit=10 --run-id=restored").expect(0)
+    assert loaded(asked, "restored") == NONE, "it is known from the run before"
 
 
 TAKES_IT = """
