@@ -98,7 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         device = f"--device={chosen.device}"
         commands = {
             "bare": [sys.executable, "bare.py", str(model), chosen.device],
-            "suite": [*pytest, "test_one.py", f"--checkpoint={model}", device, "--gate=off"],
+            "suite": [
+                *pytest,
+                "test_one.py",
+                f"--checkpoint={model}",
+                device,
+                "--gate=off",
+                "--no-resume",
+            ],
         }
         bare, suite = _medians(commands, folder, chosen.repeat, to_mark=True)
         show("first answer: times a bare script", suite / bare, 1.3)
