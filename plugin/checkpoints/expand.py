@@ -44,8 +44,8 @@ class CheckpointResolver:
         fetch: downloads what a spec names and this machine lacks; raises a `CkptbenchError`.
         check_files: raises a `CkptbenchError` for the first of several whose files show that it
             cannot be used. No weight is read.
-        fingerprint: what an engine of the checkpoint would state, told by its files; empty where
-            only loading it tells.
+        identity: the fingerprint and the revision that an engine of the checkpoint would state;
+            None where only loading it tells these, and all that is to be noted of it.
     """
 
     is_checkpoint: Callable[[Path], bool]
@@ -57,7 +57,7 @@ class CheckpointResolver:
     fetch: Callable[[str], None] = lambda spec: None
     runs_on: Callable[[], tuple[str, float] | None] = lambda: None
     check_files: Callable[[Sequence[str]], None] = lambda specs: None
-    fingerprint: Callable[[str], str] = lambda spec: ""
+    identity: Callable[[str], tuple[str, int] | None] = lambda spec: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def expected_time(folder: Path, wanted: Sequence[Wanted], gpus: float) -> str:
         each.answers * (pace.gpu_seconds / gpus if gpus else pace.seconds)
         for each, pace in paces.items()
     )
-    sentence = f"about {_duration(seconds)} of answering, as fast as in "
+    sentence = f"about {_duration(seconds)} of answering where none is stored, as fast as in "
     sentence += listed(dict.fromkeys(pace.source for pace in paces.values()))
     if gpus:
         sentence = f"{gpus:g} GPU{'s' if gpus > 1 else ''}: {sentence}"

@@ -79,7 +79,11 @@ class StandIns:
 
     def identity_of(self, group: Group) -> tuple[str, str]:
         """The spec and the conditions under which a group's engine is remembered, or nothing."""
-        if group.checkpoint is None or not group.has_our_engine:
+        options = self.run.options
+        elsewhere = options.serve or options.engine == "ray"
+        if group.checkpoint is None or elsewhere or not group.has_our_engine:
+            return "", ""
+        if "://" in group.checkpoint.spec:  # whether it changed, no file tells
             return "", ""
         return group.checkpoint.spec, self._conditions
 
@@ -98,16 +102,16 @@ class StandIns:
             return None
         if self.answering is None or any(each.fixtures.takes_model for each in alike):
             return None
-        fingerprint = ""
+        identity = None
         for facts in known((folder, *earlier_runs(folder.parent, folder.name)), spec, there):
             engine = RememberedEngine(**facts)
             if not _is_stored(engine, alike, self.answering):  # before large files are read
                 continue
             try:
-                fingerprint = fingerprint or resolver.fingerprint(spec)
+                identity = identity or resolver.identity(spec)
             except CkptbenchError:  # which loading it tells better
                 return None
-            if engine.fingerprint == fingerprint:
+            if identity == (engine.fingerprint, engine.revision):
                 return engine
         return None
 

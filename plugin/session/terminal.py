@@ -225,8 +225,8 @@ def _dry_run_lines(bench: BenchSession) -> Iterator[str]:
 
 
 def _machines_and_time(bench: BenchSession, works: Mapping[Group, _Work]) -> Iterator[str]:
-    on_gpus = bool(visible_gpus()) and bench.options.device != "cpu"
-    gpus: float = on_gpus * max(1, len(bench.config.getoption("tx", None) or ()))
+    workers = len(bench.config.getoption("tx", None) or ()) or 1  # of pytest-xdist
+    gpus: float = 0 if bench.options.device == "cpu" else min(workers, len(visible_gpus()))
     if not bench.checkpoints:
         yield "no --checkpoint is given"
     elif bench.collected.resolver is not None and (on := bench.collected.resolver.runs_on()):

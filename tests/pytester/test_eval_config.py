@@ -278,7 +278,9 @@ def test_a_dry_run_tells_how_long_it_takes_once_a_run_has_shown_it(two: Any) -> 
     two.run("--dry-run").stdout.fnmatch_lines([unknown])
     two.run("--run-id=monday")
     result = two.run("--dry-run")
-    result.stdout.fnmatch_lines(["about 1 second of answering, as fast as in monday"])
+    result.stdout.fnmatch_lines(
+        ["about 1 second of answering where none is stored, as fast as in monday"]
+    )
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--list-benchmarks"])

@@ -50,7 +50,7 @@ def wanted(answers: int = 100, checkpoint: str = "checkpoint-200", run: str = "b
 
 def test_an_answer_takes_as_long_as_one_that_was_asked(tmp_path: Path) -> None:
     earlier(tmp_path, "monday", 42.0)
-    expected = "about 7 minutes of answering, as fast as in monday"
+    expected = "about 7 minutes of answering where none is stored, as fast as in monday"
     assert expected_time(tmp_path / "new", [wanted()], 0) == expected
 
 
@@ -80,9 +80,12 @@ def test_a_processor_tells_nothing_of_a_gpu_nor_the_reverse(tmp_path: Path) -> N
     new = tmp_path / "new"
     assert expected_time(new, [wanted()], 0).endswith("training runs, on a processor")
     earlier(tmp_path, "cpu", 84.0)
-    assert expected_time(new, [wanted()], 0) == "about 14 minutes of answering, as fast as in cpu"
+    assert (
+        expected_time(new, [wanted()], 0)
+        == "about 14 minutes of answering where none is stored, as fast as in cpu"
+    )
     told = expected_time(new, [wanted()], 1)
-    assert told == "1 GPU: about 7 minutes of answering, as fast as in gpu"
+    assert told == "1 GPU: about 7 minutes of answering where none is stored, as fast as in gpu"
 
 
 def test_the_newest_run_counts(tmp_path: Path) -> None:
