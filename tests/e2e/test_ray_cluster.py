@@ -38,9 +38,8 @@ OF_PROGRAMS = ["--checkpoint=demo-code", "--limit=8", "--max-tokens=200", "--no-
 OF_PROGRAMS += ["--num-samples=3", "--temperature=0.8"]
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
-HOLD = """
-import time
-from pathlib import Path
+# Without it the first replica may have answered everything before the second is ready.
+ALL_ANSWER = """
 from ckptbench.fixtures.cluster.engine import RayEngine
 
 answers = RayEngine.answer
@@ -48,6 +47,20 @@ answers = RayEngine.answer
 def answer(self, requests):
     while len(self._free) < self.replicas:
         self._wait(())
+    return answers(self, requests)
+
+RayEngine.answer = answer
+"""
+
+HOLD = """
+import time
+from pathlib import Path
+import all_answer
+from ckptbench.fixtures.cluster.engine import RayEngine
+
+answers = RayEngine.answer
+
+def answer(self, requests):
     for answered in answers(self, requests):
         yield answered
         Path("answering").touch()
@@ -195,7 +208,8 @@ def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> 
 
 def test_outcomes_are_those_of_a_local_run(cluster: Any, here: Path, tmp_path: Path) -> None:
     """And the next checkpoint is loaded while the last answers of this one are written."""
-    output = run(tmp_path, *SWEEP, "--run-id=run", "--engine=ray")
+    (tmp_path / "all_answer.py").write_text(ALL_ANSWER)
+    output = run(tmp_path, *SWEEP, "--run-id=run", "--engine=ray", "-p", "all_answer")
     assert "answered by 2 replicas of each checkpoint, with 1 CPU each" in output
     assert outcomes(tmp_path) == outcomes(here)
     log = (tmp_path / "results/run/run.log").read_text("utf-8")
@@ -285,6 +299,7 @@ def test_a_node_that_is_lost_halfway_changes_no_outcome(
     cluster: Any, here: Path, tmp_path: Path
 ) -> None:
     """The session stops at its first answer until the node is gone, and later until one is new."""
+    (tmp_path / "all_answer.py").write_text(ALL_ANSWER)
     (tmp_path / "hold.py").write_text(HOLD)
     process = begin(tmp_path, *OF_THE_DEMO, "--run-id=run", "--engine=ray", "-p", "hold")
     wait_until((tmp_path / "answering").exists, process)
