@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,11 +141,34 @@ def test_by_hand():
 _REPORTED = re.compile(r"::(?:test_word\[)?([\w/.-]+)\]? ([A-Z]+)\b")
 
 
+OWNERS = {"-n": "xdist", "--reruns": "rerunfailures"}
+"""The plugins of options."""
+
+# Of the package, which this process has imported.
+NOT_REWRITTEN = "-Wignore:Module already imported:pytest.PytestAssertRewriteWarning"
+
+
+@contextlib.contextmanager
+def few_plugins(args: Sequence[str], plugins: Sequence[str] = ()) -> Iterator[list[str]]:
+    """The arguments of a run with those plugins alone that it needs, of all that are installed."""
+    owners = {OWNERS[option] for option in OWNERS for arg in args if arg.startswith(option)}
+    needed = ["ckptbench", "ckptbench-fixtures", *plugins, *owners]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        yield [*args, *(f"-p{name}" for name in needed), NOT_REWRITTEN]
+
+
 @dataclass(frozen=True)
 class Project:
-    """The project's folder and what runs in it left behind."""
+    """The project's folder and what runs in it left behind.
+
+    Attributes:
+        all_plugins: whether runs in this process have all plugins that are installed. They take
+            a third of a small run's time.
+    """
 
     pytester: pytest.Pytester
+    all_plugins: bool = False
 
     @property
     def path(self) -> Path:
@@ -173,17 +197,15 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in this process, in the order of collection."""
-        return self.pytester.runpytest_inprocess("-p", "no:randomly", *args)
+        if self.all_plugins:
+            return self.pytester.runpytest_inprocess("-p", "no:randomly", *args)
+        with few_plugins(args) as arguments:
+            return self.pytester.runpytest_inprocess(*arguments)
 
     def run_apart(self, *args: str, plugins: Sequence[str] = ()) -> pytest.RunResult:
         """Run pytest in a process of its own, with few plugins, as every worker loads them all."""
-        needed = ["ckptbench", "ckptbench-fixtures", *plugins]
-        if any(arg.startswith("-n") for arg in args):
-            needed.append("xdist")
-        options = [word for name in needed for word in ("-p", name)]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-            return self.pytester.runpytest_subprocess(*options, *args, timeout=60)
+        with few_plugins(args, plugins) as arguments:
+            return self.pytester.runpytest_subprocess(*arguments, timeout=60)
 
     def change(self, name: str, old: str, new: str) -> None:
         """Put something else in a place of a file."""
@@ -261,6 +283,33 @@ class Project:
         latest = max(files, key=lambda path: path.stat().st_mtime_ns)
         lines = [json.loads(line) for line in latest.read_text(encoding="utf-8").splitlines()]
         return {line["nodeid"]: line["status"] for line in lines}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_are_read_once() -> Iterator[None]:
+    """What installed packages say of themselves: reading it takes a sixth of a small run's time."""
+    with pytest.MonkeyPatch.context() as patch:
+        for library in filter(
+            None, map(sys.modules.get, ("importlib.metadata", "importlib_metadata"))
+        ):
+            for name in ("metadata", "entry_points"):
+                read = getattr(library.PathDistribution, name).fget
+                patch.setattr(library.PathDistribution, name, property(_kept(read)))
+        yield
+
+
+def _kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    found: dict[str, Any] = {}
+
+    def kept(package: Any) -> Any:
+        path = str(package._path)
+        if not path.startswith(sys.prefix):  # a test's own
+            return read(package)
+        if path not in found:
+            found[path] = read(package)
+        return found[path]
+
+    return kept
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,11 @@ def json_report(project: Any, *args: str) -> tuple[pytest.RunResult, dict[str, A
     result = project.run("--json-report", "--json-report-file=report.json", *args)
     content = (project.path / "report.json").read_text(encoding="utf-8")
     return result, json.loads(content)
+
+
+@pytest.fixture
+def project(project: Any) -> Any:
+    return replace(project, all_plugins=True)
 
 
 @pytest.fixture
