@@ -48,13 +48,13 @@ def run_phase(when: When, do: Callable[[], None]) -> Phase:
 
 
 class TestReport(pytest.TestReport):
-    """A sample's report, cheaper to read. pytest-xdist sends it under its name, which is pytest's."""
+    """A sample's report, cheaper to read; named as pytest's, as pytest-xdist sends the name."""
 
     __test__ = False
 
     @property
     def longreprtext(self) -> str:
-        # pytest-json-report reads it of each report, and pytest's makes a terminal to print nothing.
+        # pytest-json-report reads it of each report; pytest's makes a terminal to print nothing.
         return "" if self.longrepr is None else super().longreprtext
 
 

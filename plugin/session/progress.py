@@ -56,7 +56,7 @@ class Progress:
 
     def name_files(self, named: bool) -> None:
         """Whether pytest names the file of an item that begins, if it would: not a sample's."""
-        if hasattr(self._reporter, "showfspath"):
+        if hasattr(type(self._reporter), "showfspath"):  # of the reporter, it reads options
             self._reporter.showfspath = None if named else False
 
     def begin(self, total: int) -> None:

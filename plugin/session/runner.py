@@ -1,4 +1,4 @@
-"""Runs a sample item: two reports, and nothing set up for it alone.
+"""Runs a sample item: a report or two, and nothing set up for it alone.
 
 pytest's own protocol takes several hundred microseconds an item, most of them for fixtures and
 captures that a sample does not have. It still runs the item where an option or a mark needs it
