@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from math import nan
 from numbers import Real
 from typing import Any
@@ -20,7 +21,10 @@ class NoAnswer(Exception):
         self.failed = failed
 
 
-_PASSED: dict[int, Outcome] = {}
+@cache
+def _passed(ks: int) -> Outcome:
+    """The outcome of most samples of a good model, made once."""
+    return Outcome("passed", (1.0,) * ks)
 
 
 def evaluate_response(
@@ -64,7 +68,7 @@ def evaluate_response(
         else:
             values.append(1.0 if returned is None else _graded(function, returned))
     if min(values) == 1.0 == max(values):
-        return _PASSED.setdefault(len(values), Outcome("passed", tuple(values)))
+        return _passed(len(values))
     if values[0] == 1.0:
         return Outcome("passed", tuple(values), detail)
     return Outcome("missed", tuple(values), detail or f"graded {values[0]:g}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,13 +121,15 @@ class GroupFixtures:
         definitions = self.info.name2fixturedefs.get(fixture)
         return str(definitions[-1].func.__module__) if definitions else ""
 
-    @property
+    @cached_property
     def callspec(self) -> Any:
-        """The parameter of the `checkpoint` fixture, as a parametrized test has it."""
+        """The parameter of the `checkpoint` fixture, as a parametrized test has it; None without.
+
+        An item without parameters has no such attribute: pytest and plugins look it up by
+        `getattr(item, "callspec", None)`.
+        """
         if not self.parametrized:
-            # An item without parameters has no such attribute: pytest and plugins look it up by
-            # `getattr(item, "callspec", None)`.
-            raise AttributeError("callspec")
+            return None
         assert self.checkpoint is not None
         return SimpleNamespace(
             params={"checkpoint": self.checkpoint},

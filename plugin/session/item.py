@@ -62,6 +62,8 @@ class SampleItem(pytest.Item):
         self.trial = trial
         self.order = order
         self.own_markers = group.template.markers
+        if (parameters := group.fixtures.callspec) is not None:
+            self.callspec = parameters
         # Set here, or CPython would give each item a whole dictionary once they are set.
         self.position = -1
         self.outcome: Outcome | None = None
@@ -135,10 +137,6 @@ class SampleItem(pytest.Item):
     @property
     def _fixtureinfo(self) -> Any:
         return self.group.fixtures.info
-
-    @property
-    def callspec(self) -> Any:
-        return self.group.fixtures.callspec
 
     @property
     def funcargs(self) -> dict[str, Any]:

@@ -47,6 +47,17 @@ def run_phase(when: When, do: Callable[[], None]) -> Phase:
     return Phase(when, excinfo, start, start + duration, duration)
 
 
+class TestReport(pytest.TestReport):
+    """A sample's report, cheaper to read; named as pytest's, as pytest-xdist sends the name."""
+
+    __test__ = False
+
+    @property
+    def longreprtext(self) -> str:
+        # pytest-json-report reads it of each report; pytest's makes a terminal to print nothing.
+        return "" if self.longrepr is None else super().longreprtext
+
+
 _INTERRUPTS = (pytest.exit.Exception, KeyboardInterrupt)
 _NODEID = "_id" if hasattr(pytest.Item, "id") else "nodeid"
 
@@ -108,7 +119,7 @@ def _plain_report(
             line = item.group.template.location[1] or 0
             outcome, longrepr = "skipped", (str(item.path), line + 1, found.detail)
     # Attribute by attribute, an object's attributes take half the memory of a dictionary.
-    report = pytest.TestReport.__new__(pytest.TestReport)
+    report = TestReport.__new__(TestReport)
     setattr(report, _NODEID, getattr(item, _NODEID))
     report.location = item.location
     report.keywords = item.group.template.keywords
@@ -125,7 +136,7 @@ def _plain_report(
 
 def idle_teardown(item: SampleItem, call: pytest.TestReport) -> pytest.TestReport:
     """The report of a teardown in which nothing happened; it shares what the call's report has."""
-    report = pytest.TestReport.__new__(pytest.TestReport)
+    report = TestReport.__new__(TestReport)
     setattr(report, _NODEID, getattr(item, _NODEID))
     report.location = call.location
     report.keywords = call.keywords

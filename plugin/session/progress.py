@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +54,10 @@ class Progress:
     def _silent(self) -> bool:
         return self._reporter is None or self._reporter.verbosity < 0
 
-    @contextmanager
-    def of_sample(self) -> Iterator[None]:
-        """Around pytest's note that an item begins: a sample's file is not named."""
-        reporter = self._reporter
-        if reporter is None or not hasattr(reporter, "showfspath"):
-            yield
-            return
-        reporter.showfspath = False
-        try:
-            yield
-        finally:
-            reporter.showfspath = None
+    def name_files(self, named: bool) -> None:
+        """Whether pytest names the file of an item that begins, if it would: not a sample's."""
+        if hasattr(type(self._reporter), "showfspath"):  # of the reporter, it reads options
+            self._reporter.showfspath = None if named else False
 
     def begin(self, total: int) -> None:
         """The plan is made."""
@@ -156,7 +147,7 @@ class Progress:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
         """Make room for the dots of other tests."""
-        if self._reporter is not None and getattr(self._reporter, "showfspath", True):
+        if self._line and getattr(self._reporter, "showfspath", True):
             self.clear()
 
     @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""Runs a sample item: two reports, and nothing set up for it alone.
+"""Runs a sample item: a report or two, and nothing set up for it alone.
 
 pytest's own protocol takes several hundred microseconds an item, most of them for fixtures and
 captures that a sample does not have. It still runs the item where an option or a mark needs it
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.junitxml import LogXML
 from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
@@ -36,6 +37,10 @@ def _is_core(plugin: object) -> bool:
     return of_functions or any(m.startswith("_pytest.") for m in (module, type(plugin).__module__))
 
 
+def _is_ours(plugin: object) -> bool:
+    return type(plugin).__module__.partition(".")[0] == __package__.partition(".")[0]
+
+
 def _collects_logs_only(plugin: object) -> bool:
     """Whether a plugin's hooks have nothing to do around a setup in which nothing happens."""
     # pytest-json-report wraps each phase to collect its log. It is used in many CI systems, and
@@ -54,6 +59,8 @@ class OutsideHooks:
         phases: callers of their setup, call and teardown hooks.
         makereport: caller of their report hooks around ours, or None.
         idle_phases: whether they must see setups and teardowns in which nothing happens.
+        teardowns: caller of those who get the report of a teardown in which nothing happened: they
+            and pytest's JUnit file, as the terminal only stores it; None without any.
         own_loop: whether they have a session loop of their own.
     """
 
@@ -62,6 +69,7 @@ class OutsideHooks:
     phases: dict[str, Any]
     makereport: Any
     idle_phases: bool
+    teardowns: Any
     own_loop: bool
 
 
@@ -90,9 +98,16 @@ def outside_hooks(config: pytest.Config, ours: object, path: Path) -> OutsideHoo
     )
     watchers = ("pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
     idle_phases = any(not _collects_logs_only(i.plugin) for hook in watchers for i in outside(hook))
+    reading = [h.plugin for h in manager.hook.pytest_runtest_logreport.get_hookimpls()]
+    without = [p for p in reading if not isinstance(p, LogXML) and (p in core or _is_ours(p))]
+    teardowns = None
+    if len(without) < len(reading):
+        teardowns = manager.subset_hook_caller("pytest_runtest_logreport", without)
     loops = outside("pytest_runtestloop")
     own_loop = any(not (i.hookwrapper or i.wrapper) for i in loops)
-    return OutsideHooks(tuple(protocols), protocol, phases, makereport, idle_phases, own_loop)
+    return OutsideHooks(
+        tuple(protocols), protocol, phases, makereport, idle_phases, teardowns, own_loop
+    )
 
 
 def _with_arguments(implementation: Any) -> Callable[..., object]:
@@ -200,8 +215,9 @@ class Runner:
         hook, nodeid, location = template.hook, item.nodeid, item.location
         if item.group.fixtures.values is None:
             self.progress.loading(item.group)
-        with self.progress.of_sample():
-            hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        self.progress.name_files(False)
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        self.progress.name_files(True)
         if self._by_pytest or item.own_protocol:
             runtestprotocol(item, nextitem=nextitem)
         else:
@@ -237,8 +253,8 @@ class Runner:
                 "teardown", item, lambda: self._tear_down(item, nextitem, outside, leaves), leaves
             )
             log(report=_make_report(item, outside, call))
-        else:
-            log(report=idle_teardown(item, report))
+        elif outside.teardowns is not None:
+            outside.teardowns(report=idle_teardown(item, report))
 
     def _refuse_first(self, item: SampleItem) -> None:
         """End the session where its only checkpoint cannot be loaded, before anything is asked.

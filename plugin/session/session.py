@@ -337,6 +337,8 @@ class BenchSession:
             What pytest should exit with.
         """
         self.signals.concluding = True
+        gc.collect()
+        gc.freeze()  # the reports live as long as the session: pytest collects twice at its end
         run, exit_status = self.run, self.signals.status or exit_status
         if self._answering is not None:
             # Whoever interrupts it may kill it soon: a long request is not waited for.

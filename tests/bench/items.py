@@ -122,9 +122,8 @@ def pytest_runtestloop(session):
     for item in session.items:
         hook, nodeid, location = item.ihook, item.nodeid, item.location
         hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
-        for when in ("call", "teardown"):
-            report = pytest.TestReport(nodeid, location, {}, "passed", None, when)
-            hook.pytest_runtest_logreport(report=report)
+        report = pytest.TestReport(nodeid, location, {}, "passed", None, "call")
+        hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
     return True
 """

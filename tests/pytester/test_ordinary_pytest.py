@@ -9,6 +9,9 @@ import pytest
 
 ALL = {"s-00": "PASSED", "s-01": "MISSED", "s-02": "MISSED", "s-03": "PASSED"}
 
+# Without the plugins whose hooks are called for setups and teardowns in which nothing happens.
+ALONE = [f"-pno:{name}" for name in ("rerunfailures", "html", "anyio")]
+
 
 def test_samples_are_items_beside_hand_written_tests(standard: Any) -> None:
     result = standard.run("-v")
@@ -395,6 +398,44 @@ def pytest_runtest_logreport(report):
     standard.run()
     lines = (standard.path / "reports.log").read_text().splitlines()
     assert lines[1] == ("test_bench.py::test_word[s-01] failed {'word@1': 0.0, 'word@5': 0.0}")
+
+
+def test_who_reads_reports_is_told_once_that_a_sample_begins_ran_and_ended(standard: Any) -> None:
+    standard.write(
+        conftest="""
+def pytest_runtest_logstart(nodeid):
+    note("reports.log", "start " + nodeid.partition("::")[2])
+
+def pytest_runtest_logreport(report):
+    note("reports.log", f"{report.when} {report.outcome} {report.longreprtext}".strip())
+
+def pytest_runtest_logfinish(nodeid):
+    note("reports.log", "finish " + nodeid.partition("::")[2])
+"""
+    )
+    standard.run("test_bench.py", "-k", "s-00 or s-01 or s-02", *ALONE)
+    lines = (standard.path / "reports.log").read_text().splitlines()
+    assert lines[1 + lines.index("start test_word[s-01]") :][:3] == [
+        "call failed missed: assert False",
+        "teardown passed",
+        "finish test_word[s-01]",
+    ]
+
+
+def test_a_teardown_in_which_nothing_happened_is_not_kept_for_the_terminal(standard: Any) -> None:
+    standard.write(
+        conftest="""
+def pytest_terminal_summary(terminalreporter):
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            when = getattr(report, "when", "deselected")
+            note("kept.log", when + " " + report.nodeid.partition("::")[2])
+"""
+    )
+    standard.run("test_bench.py", "-k", "s-00 or s-01 or s-02", *ALONE)
+    kept = (standard.path / "kept.log").read_text().splitlines()
+    assert "call test_word[s-01]" in kept
+    assert "teardown test_word[s-01]" not in kept
 
 
 def test_output_of_a_benchmark_function_stays_out_of_other_tests(standard: Any) -> None:
