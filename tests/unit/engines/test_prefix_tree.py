@@ -99,6 +99,26 @@ def test_documents_go_on_from_the_same_examples() -> None:
     assert len(trunks[0].rows) == 20
 
 
+@pytest.mark.parametrize("choices", [[[1]] * 4, [[1, 2], [3, 4]]])
+def test_documents_that_share_a_word_are_rows_of_their_own(choices: list[list[int]]) -> None:
+    """What the choices of each save is no reason to attend across documents."""
+    documents = [[7, *range(n * 50 + 10, n * 50 + 50)] for n in range(5)]
+    sequences = [[*document, *choice] for document in documents for choice in choices]
+    (trunk,) = check(sequences, [1] * len(sequences), ALL)
+    assert [len(row.members) for row in trunk.rows] == [len(choices)] * 5
+
+
+def test_a_trunk_behind_another_pays_for_that_one_too() -> None:
+    """It reads the other's tokens again."""
+    examples, opening = list(range(1000, 1300)), list(range(2000, 2040))
+    documents = [[n, *range(n * 100, n * 100 + 90)] for n in range(1, 21)]
+    sequences = [[*examples, *opening, *document] for document in documents[:8]]
+    sequences += [[*examples, *document] for document in documents[8:]]
+    sharing = Sharing(branches=False, trunks=True, longest=10_000, trunk_saves=100)
+    (trunk,) = check(sequences, [1] * 20, sharing)
+    assert trunk.ids.tolist() == examples
+
+
 def test_a_trunk_ends_before_what_is_scored() -> None:
     sequences = [[*range(200), n] for n in range(50)]
     (trunk,) = check(sequences, [101] * 50, Sharing(False, True, 10_000, trunk_saves=10))

@@ -30,6 +30,7 @@ SHARING: dict[str, tuple[str, dict[str, Any]]] = {
     "soft-capped logits": ("Gemma2", {**SMALL, "head_dim": 8, "sliding_window": 4096}),
     "scaled logits": ("Granite", {**SMALL, "logits_scaling": 2.0}),
 }
+LENGTHS = (150, 20, 19, 18, 17, 16)
 NOT_SHARING: dict[str, tuple[str, dict[str, Any]]] = {
     "a narrow window": ("Mistral", {**SMALL, "sliding_window": 16}),
     "positions from the mask": ("Bloom", {**GPT, "hidden_size": 32, "pad_token_id": 2}),
@@ -103,6 +104,14 @@ def test_each_token_is_read_once(name: str) -> None:
     every = sum(len(text.inputs) for text in texts())
     # 50 of the examples, and some 20 of each of 24 documents with its choices.
     assert tokens_read(subject, scorer(subject, 200), texts()) < 50 + 24 * 22 < every / 5
+
+
+def test_a_long_text_does_not_pad_many_short_ones() -> None:
+    subject = model(*SHARING["llama"])
+    asked = [Scored(n, [2 + n, *range(3, length + 3)], 1) for n, length in enumerate(LENGTHS)]
+    assert tokens_read(subject, scorer(subject, 64), asked) <= sum(LENGTHS) + 64
+    # Where a run costs more, they are one batch.
+    assert tokens_read(subject, scorer(subject, 10**9), asked) == len(LENGTHS) * max(LENGTHS)
 
 
 @pytest.mark.parametrize("name", NOT_SHARING)
