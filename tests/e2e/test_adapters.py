@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ import warm
 from run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
-pytest.importorskip("peft")
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed"),
     pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),
 ]
 

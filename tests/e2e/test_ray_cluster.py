@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from run_folder import RunFolder
 
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
-pytest.importorskip("ray", reason="ray is not installed: pip install 'ckptbench[ray]'")
 pytestmark = [
+    pytest.mark.skipif(
+        find_spec("ray") is None, reason="ray is not installed: pip install 'ckptbench[ray]'"
+    ),
     pytest.mark.slow,
     pytest.mark.sandbox,
     pytest.mark.skipif(sys.platform != "linux", reason="the sandbox's walls are Linux's"),

@@ -100,7 +100,7 @@ def test_a_folder_of_datasets_has_it_by_the_benchmarks_name(words: Any) -> None:
 
 
 def test_workers_read_the_same_file(words: Any) -> None:
-    result = words.run_apart("-n2", "-k", "test_word", "--data=word=mine.txt")
+    result = words.run_apart("-n1", "-k", "test_word", "--data=word=mine.txt")
     assert result.ret == 0
     assert sorted(words.asked) == ["right one", "right two"]
 

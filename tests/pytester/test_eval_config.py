@@ -292,7 +292,7 @@ def test_what_is_shown_is_the_same_with_workers(two: Any, option: str) -> None:
 
     alone = shown()
     assert any("letter" in line for line in alone)
-    assert shown("-n2") == alone
+    assert shown("-n1") == alone
 
 
 def test_a_file_without_mistakes_is_said_to_have_none(two: Any) -> None:

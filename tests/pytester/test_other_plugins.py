@@ -75,7 +75,7 @@ def test_json_report_has_the_summary_under_our_name(standard: Any) -> None:
 def test_json_report_of_workers_has_the_same(standard: Any) -> None:
     pytest.importorskip("xdist")
     standard.run_apart(
-        "-n2", "--json-report", "--json-report-file=report.json", plugins=["pytest_jsonreport"]
+        "-n1", "--json-report", "--json-report-file=report.json", plugins=["pytest_jsonreport"]
     )
     report = json.loads((standard.path / "report.json").read_text(encoding="utf-8"))
     assert report["ckptbench"] == standard.summary
@@ -154,7 +154,7 @@ def test_a_flaky_mark_reruns_that_benchmark(project: Any) -> None:
 def test_reruns_with_workers(project: Any) -> None:
     pytest.importorskip("xdist")
     project.write(["right aa", "flaky bb", "right cc"])
-    result = project.run_apart("--reruns=1", "-n2", plugins=["rerunfailures"])
+    result = project.run_apart("--reruns=1", "-n1", plugins=["rerunfailures"])
     assert project.coverage["scored"] == 3
     assert result.ret == 0
 

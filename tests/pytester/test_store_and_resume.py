@@ -247,7 +247,7 @@ def test_a_damaged_answer_of_the_run_is_asked_again_and_noted(standard: Any) -> 
     assert any("1 stored answer in" in note for note in standard.summary["notes"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_a_run_whose_store_is_damaged_goes_on_with_a_new_one(
     standard: Any, workers: tuple[str, ...]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ckptbench.fixtures.engines.causal.generation import Generation, GenerationB
 from ckptbench.fixtures.engines.causal.slots import slot_forward
 from ckptbench.fixtures.engines.masked.engine import MaskedLMEngine
 
-pytest.importorskip("peft")
+pytestmark = pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed")
 
 CODE = resolve("demo-code").path
 MLM = resolve("demo-mlm").path

@@ -17,7 +17,7 @@ from ckptbench.fixtures.lm_eval import tasks as loading
 from ckptbench.fixtures.lm_eval.benchmarks import benchmark_of
 from ckptbench.fixtures.lm_eval.documents import Documents
 
-pytest.importorskip("lm_eval")
+pytestmark = pytest.mark.skipif(find_spec("lm_eval") is None, reason="lm-eval is not installed")
 REPOSITORY = Path(__file__).parents[3]
 SHELF = SimpleNamespace(**runpy.run_path(str(REPOSITORY / "tests/lm_eval_tasks/shelf.py")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from ckptbench._util.errors import CkptbenchError
 from ckptbench.cli import main
 from ckptbench.tracking.mlflow import track, tracking_message
 
-pytest.importorskip("mlflow", reason="mlflow is not installed: pip install 'ckptbench[mlflow]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("mlflow") is None, reason="mlflow is not installed: pip install 'ckptbench[mlflow]'"
+)
 
 
 @pytest.fixture
