@@ -5,6 +5,7 @@ Each checkpoint is evaluated in a pytest process and a run of its own.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -122,10 +123,13 @@ class Watcher:
             CkptbenchError: pytest does not take its arguments, or `once` finds nothing.
         """
         settings = self._settings
-        began = self._quiet_since = time.monotonic()
+        self._quiet_since = time.monotonic()
+        first = math.inf  # when all that was there had been seen
         snapshot = Snapshot()
         while not self._stop.is_set():
+            looking = time.monotonic()
             snapshot = self._scan()
+            first = min(first, self._scanned)
             if pending := self._pending(snapshot.ready):
                 self._evaluate(pending[0])
                 continue
@@ -135,10 +139,10 @@ class Watcher:
             if settings.stop_early and self._advice is not None and self._advice.stop == "yes":
                 self._print_line(f"training can stop: {self._advice.detail}")
                 return ENOUGH
-            now = time.monotonic()
-            if settings.once and now - began >= settings.settle_s:
+            if settings.once and looking - first >= settings.settle_s:
                 break
-            if settings.idle_s is not None and now - self._quiet_since >= settings.idle_s:
+            quiet_s = time.monotonic() - self._quiet_since
+            if settings.idle_s is not None and quiet_s >= settings.idle_s:
                 self._print_line(f"nothing new for {settings.idle_s:g} s")
                 break
             self._stop.wait(settings.poll_s)

@@ -25,6 +25,7 @@ import pytest
 from run_folder import RunFolder
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.watch.scan import Scanner, Snapshot
 from ckptbench.watch.watcher import Watcher, WatchSettings
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -322,6 +323,22 @@ def test_one_half_written_is_left_out_and_told(project: Project) -> None:
     assert project.loaded() == ["checkpoint-100"]
     lack = "model.safetensors.index.json is not there, 2 of 2 shards are"
     assert project.said[-1] == f"checkpoint-200: not evaluated, {lack}"
+
+
+def test_a_folder_that_is_looked_through_slowly_is_waited_for(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(project.runs, 100, 100)
+    look = Scanner.look
+
+    def slowly(scanner: Scanner) -> Snapshot:
+        found = look(scanner)
+        time.sleep(1.2 * scanner.settle_s)
+        return found
+
+    monkeypatch.setattr(Scanner, "look", slowly)
+    assert project.watch(once=True) == 0
+    assert project.loaded() == ["checkpoint-100"]
 
 
 @pytest.mark.slow

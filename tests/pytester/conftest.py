@@ -205,7 +205,7 @@ class Project:
     def run_apart(self, *args: str, plugins: Sequence[str] = ()) -> pytest.RunResult:
         """Run pytest in a process of its own, with few plugins, as every worker loads them all."""
         with few_plugins(args, plugins) as arguments:
-            return self.pytester.runpytest_subprocess(*arguments, timeout=60)
+            return self.pytester.runpytest_subprocess(*arguments, timeout=240)
 
     def change(self, name: str, old: str, new: str) -> None:
         """Put something else in a place of a file."""

@@ -27,7 +27,7 @@ def loaded(code: str, folder: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=240,
     )
     line = next(line for line in run.stdout.splitlines() if line.startswith("LOADED"))
     found: list[str] = json.loads(line.removeprefix("LOADED "))

@@ -174,7 +174,7 @@ def test_the_floor_is_measured_by_the_workers_together(unsteady: pytest.Pytester
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         loaded = [part for name in ("ckptbench", "xdist") for part in ("-p", name)]
-        result = unsteady.runpytest_subprocess(*loaded, "-n2", "--noise-floor=1000", timeout=60)
+        result = unsteady.runpytest_subprocess(*loaded, "-n2", "--noise-floor=1000", timeout=240)
     assert result.ret == 0
     floor = RunFolder.latest(unsteady.path).benchmark["floor"]
     assert floor["samples"] == 40

@@ -185,7 +185,7 @@ def test_a_wrapper_of_reports_finds_one_whichever_plugin_is_loaded_first(
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     plugins = sorted(["rerunfailures", "ckptbench"], key=lambda name: name != first)
     options = [word for name in [*plugins, "ckptbench-fixtures"] for word in ("-p", name)]
-    result = project.pytester.runpytest_subprocess(*options, timeout=60)
+    result = project.pytester.runpytest_subprocess(*options, timeout=240)
     assert result.ret == 0
     assert project.coverage["scored"] == 2
 

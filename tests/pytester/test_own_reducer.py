@@ -68,7 +68,7 @@ def compare(project: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`ckptbench compare` in a process that knows nothing of the project's conftest."""
     program = "import sys; from ckptbench.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "compare", *arguments]
-    return subprocess.run(command, cwd=project.path, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=project.path, capture_output=True, text=True, timeout=240)
 
 
 def test_its_runs_are_compared_sample_by_sample_without_its_conftest(quiz: Any) -> None:

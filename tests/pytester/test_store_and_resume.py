@@ -220,7 +220,7 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(project: Any) -> None:
         )
         for name in "ab"
     ]
-    assert [process.wait(timeout=60) for process in processes] == [0, 0]
+    assert [process.wait(timeout=240) for process in processes] == [0, 0]
     assert {folder.name for folder in project.run_folders} == {"a", "b"}
     assert max(Counter(project.asked).values()) <= 2
 
