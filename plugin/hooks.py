@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from .results.summary import CheckpointResult
     from .session.session import BenchSession
 
+KEY = pytest.StashKey["BenchSession"]()
+
 
 def _session(config: pytest.Config) -> BenchSession | None:
     """The session's benchmarks; None when nothing needs them."""
-    from .session.session import KEY
-
     return config.stash.get(KEY, None)
 
 
@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("help", False):  # pytest configures its plugins for `--help` too
         return
     from .reports.languages import catalogue
-    from .session.session import KEY, BenchSession
+    from .session.session import BenchSession
 
     manager = config.pluginmanager
     extensions.enter_session(manager)

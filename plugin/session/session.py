@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ..runs.fold import FoldedRun
 
 _SHARED = ("token", "process")  # what workers have of the main process's run
-KEY = pytest.StashKey["BenchSession"]()
 
 
 @dataclass(eq=False)

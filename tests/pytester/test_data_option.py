@@ -36,7 +36,7 @@ def test_letter(response, k):
 OPTIONS_SHOWN = """
 
 def pytest_report_header(config):
-    from ckptbench.session.session import KEY
+    from ckptbench.hooks import KEY
     options = config.stash[KEY].options
     return [f"mbpp: {options.mbpp_data} {options.data.get('mbpp')}"]
 """

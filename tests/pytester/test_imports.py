@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("torch", "transformers", "datasets", "kiwipiepy", "numpy", "scipy", "pydantic", "ray")
+OF_A_SESSION = ("ckptbench.session.session", "ckptbench.results.store")
 # Other installed plugins may import what they like.
 ALONE = "'-p', 'ckptbench.hooks', '-p', 'ckptbench.fixtures'"
 TELL = (
-    "import json, sys; "
-    f"print('LOADED', json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    f"import json, sys; names = {HEAVY + OF_A_SESSION!r}; "
+    "print('LOADED', json.dumps([name for name in names if name in sys.modules]))"
 )
 
 
@@ -35,18 +36,20 @@ def loaded(code: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("code", "needed"),
     [
-        "import ckptbench",
-        "import ckptbench.hooks, ckptbench.fixtures",
-        f"import pytest; pytest.main(['--help', {ALONE}])",
-        f"import pytest; pytest.main([{ALONE}])",
+        ("import ckptbench", ()),
+        ("import ckptbench.hooks, ckptbench.fixtures", ()),
+        (f"import pytest; pytest.main(['--help', {ALONE}])", ()),
+        (f"import pytest; pytest.main([{ALONE}])", OF_A_SESSION),
     ],
     ids=["the package", "the plugins", "pytest --help", "a session without benchmarks"],
 )
-def test_nothing_heavy_is_imported(code: str, tmp_path: Path) -> None:
+def test_nothing_is_imported_that_is_not_needed(
+    code: str, needed: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
-    assert loaded(code, tmp_path) == []
+    assert loaded(code, tmp_path) == list(needed)
 
 
 @pytest.mark.parametrize("checkpoint", ["", "'--checkpoint=demo-mlm',"])

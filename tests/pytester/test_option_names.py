@@ -23,7 +23,7 @@ def pytest_report_header(config):
 SHOW = """
 
 def pytest_report_header(config):
-    from ckptbench.session.session import KEY
+    from ckptbench.hooks import KEY
     return [f"{name}: {value}" for name, value in vars(config.stash[KEY].options).items()]
 """
 GIVEN = {

@@ -14,7 +14,7 @@ import pytest
 MODELS = '''
 import gc, weakref
 
-from ckptbench.session.session import KEY
+from ckptbench.hooks import KEY
 
 ALIVE = weakref.WeakSet()
 

@@ -195,7 +195,7 @@ def engine():
 NOTE = """
 
 def pytest_runtest_setup(item):
-    from ckptbench.session.session import KEY
+    from ckptbench.hooks import KEY
 
     run = item.config.stash[KEY].run
     if run.worker:
