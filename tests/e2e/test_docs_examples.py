@@ -64,6 +64,7 @@ def test_a_benchmark_in_twenty_lines(authors_folder: Any) -> None:
     assert set(scores(authors_folder.path)) == {"capitals@1", "capitals@3"}
 
 
+@pytest.mark.slow
 def test_an_engine_of_ones_own_needs_no_checkpoint(authors_folder: Any) -> None:
     code = modules("docs/writing-a-benchmark.md")["conftest.py"]
     (authors_folder.path / "conftest.py").write_text(code, encoding="utf-8")
