@@ -336,8 +336,6 @@ class BenchSession:
             What pytest should exit with.
         """
         self.signals.concluding = True
-        gc.collect()
-        gc.freeze()  # the reports live as long as the session: pytest collects twice at its end
         run, exit_status = self.run, self.signals.status or exit_status
         if self._answering is not None:
             # Whoever interrupts it may kill it soon: a long request is not waited for.
@@ -360,6 +358,8 @@ class BenchSession:
             return exit_status
         from .finish import conclude_run
 
+        gc.collect()
+        gc.freeze()  # the reports live as long as the session: pytest collects twice at its end
         try:
             self.result, self._folded = conclude_run(run, self.config, self.baseline, exit_status)
         except (CkptbenchError, sqlite3.Error) as error:

@@ -438,6 +438,15 @@ def pytest_terminal_summary(terminalreporter):
     assert "teardown test_word[s-01]" not in kept
 
 
+def test_a_session_without_samples_leaves_the_garbage_collector_alone(project: Any) -> None:
+    project.file("test_hand.py", "def test_by_hand():\n    pass\n")
+    project.file(
+        "conftest.py",
+        "import gc\ndef pytest_unconfigure():\n    print('frozen', gc.get_freeze_count())\n",
+    )
+    assert "frozen 0" in project.run_apart().outlines
+
+
 def test_output_of_a_benchmark_function_stays_out_of_other_tests(standard: Any) -> None:
     standard.change("test_bench.py", "    assert", "    print('from a sample')\n    assert")
     standard.file("test_hand.py", "def test_by_hand():\n    assert False\n")
