@@ -1,3 +1,4 @@
+import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -5,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.fixtures.checkpoints.fingerprint import fingerprint
+from ckptbench.fixtures.checkpoints.fingerprint import Digests, fingerprint, hash_of_files
 
 
 @pytest.fixture
@@ -69,3 +70,22 @@ def test_every_shard_counts(save: Callable[..., Path]) -> None:
 def test_a_folder_without_weights_has_none(tmp_path: Path) -> None:
     with pytest.raises(CkptbenchError, match="no weights"):
         fingerprint(tmp_path)
+
+
+def test_files_may_be_hashed_before_they_are_asked_for(tmp_path: Path) -> None:
+    files = {}
+    for name, size in {"empty": 0, "small": 3, "large": 2**20 + 1}.items():
+        files[name] = tmp_path / name
+        files[name].write_bytes(bytes(size))
+    with Digests() as digests:
+        digests.begin(*files.values())
+        for file in files.values():
+            assert digests.of(file) == hashlib.sha256(file.read_bytes()).hexdigest()
+        assert hash_of_files(files, digests) == hash_of_files(files)
+        with pytest.raises(FileNotFoundError):
+            digests.of(tmp_path / "gone")
+
+
+def test_hashing_ends_when_nobody_waits_for_it() -> None:
+    with Digests() as digests:
+        digests.begin(Path("/dev/zero"))

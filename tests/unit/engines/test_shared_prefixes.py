@@ -211,7 +211,8 @@ def test_prompts_that_share_go_on_as_they_do_alone(architecture: str, more: Any)
 
 def batches(subject: Any, engine: LogLikelihoodScorer, asked: list[Scored]) -> list[Any]:
     """The token ids of each run of the model `[rows, longest]`."""
-    engine._forward.abilities  # noqa: B018 (tried before anything is recorded)
+    forward = engine._forward
+    forward.padding_is_harmless, forward.can_share  # noqa: B018 (tried before it is recorded)
     read: list[Any] = []
     hook = subject.register_forward_pre_hook(
         lambda _, args, named: read.append(named["input_ids"]), with_kwargs=True
@@ -231,8 +232,7 @@ def test_where_padding_would_change_a_row_only_equal_lengths_share_a_batch() -> 
     subject = model(*SHARING["llama"])
     engine = scorer(subject, 10**9)
     forward = engine._forward
-    apart = replace(forward.abilities, padding_is_harmless=False, branches=False, trunks=False)
-    forward.__dict__["abilities"] = apart
+    forward.__dict__ |= {"padding_is_harmless": False, "can_share": (False, False)}
     read = batches(subject, engine, texts())
     assert not any((ids == forward.pad).any() for ids in read)
     assert any(len(ids) > 1 for ids in read)
@@ -244,9 +244,8 @@ def test_no_more_logits_are_held_than_allowed(head: bool, most: int) -> None:
     subject = model(*SHARING["soft-capped logits"])
     engine = scorer(subject, 10**9)
     forward = engine._forward
-    found = forward.abilities
-    kept = replace(found, head=found.head if head else None, branches=False, trunks=False)
-    forward.__dict__["abilities"] = kept
+    kept = forward.head if head else replace(forward.head, module=None)
+    forward.__dict__ |= {"head": kept, "can_share": (False, False)}
     forward._logits_at_once = most * VOCABULARY
     held: list[int] = []
     hook = subject.register_forward_hook(
@@ -261,6 +260,28 @@ def test_no_more_logits_are_held_than_allowed(head: bool, most: int) -> None:
     assert max(held) <= most
 
 
+@pytest.mark.parametrize(
+    ("lengths", "stem", "runs"),
+    [
+        ([12], 0, 2),  # the head is tried
+        ([12, 12], 0, 2),
+        ([12, 9], 0, 3),  # padding, too
+        ([40, 37], 30, 7),  # and branches and trunks
+    ],
+)
+def test_what_no_text_needs_is_not_tried(lengths: list[int], stem: int, runs: int) -> None:
+    subject = model(*SHARING["llama"])
+    numbers = np.random.default_rng(3)
+    start = [int(number) for number in numbers.integers(2, VOCABULARY, stem)]
+    ends = [numbers.integers(2, VOCABULARY, n - stem).tolist() for n in lengths]
+    asked = [Scored(i, [*start, *end], 1) for i, end in enumerate(ends)]
+    seen: list[Any] = []
+    hook = subject.register_forward_hook(lambda *_: seen.append(_))
+    assert len(dict(scorer(subject, 200).answers(asked))) == len(asked)
+    hook.remove()
+    assert len(seen) == runs
+
+
 def test_a_leak_between_branches_that_rounding_could_hide_is_found() -> None:
     """In bf16 logits may differ by a tenth; what another branch reads must change none at all."""
     import torch
@@ -271,5 +292,5 @@ def test_a_leak_between_branches_that_rounding_could_hide_is_found() -> None:
         def _mask(self, ends: torch.Tensor, before: int) -> torch.Tensor:
             return super()._mask(torch.full_like(ends, ends.shape[1]), before)
 
-    assert TreeForward(subject, 0).abilities.branches
-    assert not Leaking(subject, 0).abilities.branches
+    assert TreeForward(subject, 0).can_share[0]
+    assert not Leaking(subject, 0).can_share[0]
