@@ -367,6 +367,15 @@ def test_looking_seldom_changes_no_answer(load_causal: Load) -> None:
         assert dict(engine.answer(requests)) == wanted
 
 
+def test_what_no_prompt_needs_is_not_tried(load_causal: Load) -> None:
+    """Whether prompts can share, where these have nothing in common."""
+    loaded = load_causal("llama")
+    runs: list[Any] = []
+    loaded.model.register_forward_pre_hook(lambda *_: runs.append(_))
+    assert len(texts(CausalLMEngine(loaded), [Generate("while n > 0:", max_tokens=1)])) == 1
+    assert len(runs) == 6
+
+
 @pytest.mark.parametrize("family", ["llama", "gpt2", "bloom"])
 def test_prompts_with_the_same_examples_share_them(family: str, load_causal: Load) -> None:
     loaded = load_causal(family)
@@ -389,6 +398,7 @@ def test_prompts_with_the_same_examples_share_them(family: str, load_causal: Loa
     ]
     engine = CausalLMEngine(loaded)
     alone = [texts(engine, [request])[0] for request in asked]
+    assert engine._generation._forward.shares  # tried before anything is recorded
     read: list[int] = []
     loaded.model.get_input_embeddings().register_forward_pre_hook(
         lambda _, args: read.append(args[0].numel())

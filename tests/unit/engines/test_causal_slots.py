@@ -426,6 +426,7 @@ def test_what_prompts_have_in_common_is_read_once(family: str, load_causal: Load
     ]
     expected = dict(CausalLMEngine(loaded).answer(asked))
     engine = in_slots(loaded)
+    assert engine._generation._forward.shares  # tried before anything is recorded
     read: list[int] = []
     loaded.model.get_input_embeddings().register_forward_pre_hook(
         lambda _, args: read.append(args[0].numel())
