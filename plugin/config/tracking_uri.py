@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from urllib.parse import unquote, urlsplit
 
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, one_line
 
 VARIABLE = "MLFLOW_TRACKING_URI"
 FROM_ENVIRONMENT = "env"
 OFF = "off"
 _USER, _PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
 URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+# What every version of the client can use. It connects to a server only when it sends something.
+_USUAL = ("http", "https", "databricks", "sqlite", "mysql", "postgresql", "mssql")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://\S+|databricks|databricks://\S+|file:\S+")
 
 
@@ -95,11 +97,29 @@ def check_tracking(uri: str) -> None:
         uri: of the server; nothing is checked when empty.
 
     Raises:
-        CkptbenchError: the client is not installed, or the login is incomplete.
+        CkptbenchError: the client is not installed or has no store of this kind, or the login is
+            incomplete.
     """
-    if uri:
-        require_client()
-        address_of(uri)
+    if not uri:
+        return
+    require_client()
+    address = address_of(uri)
+    if uri.partition(":")[0].partition("+")[0] not in _USUAL:
+        _check_store(address)
+
+
+def _check_store(address: Address) -> None:
+    from mlflow import MlflowClient  # seconds, which the end of the run saves
+
+    try:
+        MlflowClient(tracking_uri=address.uri)
+    except Exception as error:
+        raise CkptbenchError(
+            f"MLflow cannot store runs there: {address.hide(one_line(error))}",
+            where=f"--mlflow={address.shown}",
+            remedy="give the URI of a server (http://localhost:5000) or of a database "
+            "(sqlite:///mlflow.db)",
+        ) from error
 
 
 def require_client() -> None:

@@ -76,6 +76,19 @@ def test_a_session_that_could_not_be_sent_does_not_begin(monkeypatch: pytest.Mon
         check_tracking("http://localhost:5000")
 
 
+@pytest.mark.slow
+def test_a_kind_of_store_that_the_client_does_not_have_is_refused_at_once() -> None:
+    pytest.importorskip("mlflow")
+    with pytest.raises(
+        CkptbenchError, match=r"MLflow cannot store runs there: .*unsupported URI"
+    ) as refused:
+        check_tracking("htp://user:geheim@localhost:5000")
+    assert "--mlflow=htp://***@localhost:5000" in str(refused.value)
+    assert "geheim" not in str(refused.value)
+    check_tracking("sqlite:///mlflow.db")
+    check_tracking("databricks")
+
+
 def test_the_clients_variables_last_as_long_as_the_sending(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_TIMEOUT", raising=False)
