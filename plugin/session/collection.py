@@ -41,6 +41,8 @@ class Collected:
     Attributes:
         groups: in the order of collection.
         all_unasked: whether no checkpoint can answer anything.
+        in_other_shards: whether samples of a benchmark are all in other shards, so that nothing is
+            known of whether it could be asked.
         notes: on protocols that replace a benchmark's own, or are left out.
         not_fetched: why checkpoints could not be downloaded.
     """
@@ -49,6 +51,7 @@ class Collected:
     options: Options
     groups: list[Group] = field(default_factory=list)
     all_unasked: bool = False
+    in_other_shards: bool = False
     notes: list[str] = field(default_factory=list)
     not_fetched: list[CkptbenchError] = field(default_factory=list)
     _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)

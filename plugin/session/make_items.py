@@ -139,6 +139,7 @@ class Maker:
         if (shard := self.options.shard) is not None:
             limited = [row for row in limited if shard.holds(row.cluster)]
         if not limited:
+            self.collected.in_other_shards = True
             return []
         group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
         items: list[SampleItem] = [

@@ -245,7 +245,8 @@ class BenchSession:
                 item.position = position
                 planned.append(item)
         if not planned:
-            if self.collected.all_unasked and not run.outcomes.others_failed:
+            unasked = self.collected.all_unasked and not self.collected.in_other_shards
+            if unasked and not run.outcomes.others_failed:
                 raise CkptbenchError(
                     "no benchmark asks what the checkpoint answers",
                     where="--checkpoint",

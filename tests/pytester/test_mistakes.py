@@ -342,6 +342,15 @@ def test_data_or_a_checkpoint_that_cannot_be_used(suite: Any, row: Row) -> None:
     told(suite, of(arguments), words)
 
 
+@pytest.mark.slow
+def test_a_shard_without_samples_is_no_mistake(suite: Any) -> None:
+    """Whether the checkpoint could be asked what is in other shards is not known of it."""
+    # Nothing is selected, so that no model is loaded for the shard that has a sample.
+    arguments = ["--checkpoint=demo-mlm", "--limit=4", "-k", "problems"]
+    shards = [suite.run(*arguments, f"--shard={number}/8") for number in range(1, 9)]
+    assert {shard.ret for shard in shards} == {5}, [str(shard.stderr) for shard in shards]
+
+
 MISSING = [
     ("kiwipiepy", ["--protocol=real=origin"], "ckptbench[korean]"),
     ("tenacity", ["--checkpoint=http://127.0.0.1:9/v1"], "ckptbench[endpoint]"),
