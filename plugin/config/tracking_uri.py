@@ -109,6 +109,8 @@ def check_tracking(uri: str) -> None:
 
 
 def _check_store(address: Address) -> None:
+    # As when a run is sent: the client decides at its import whether it reports its own use.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     from mlflow import MlflowClient  # seconds, which the end of the run saves
 
     try:

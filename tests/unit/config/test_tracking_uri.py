@@ -77,14 +77,19 @@ def test_a_session_that_could_not_be_sent_does_not_begin(monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_a_kind_of_store_that_the_client_does_not_have_is_refused_at_once() -> None:
+def test_a_kind_of_store_that_the_client_does_not_have_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "")  # restored at the end of the test
+    monkeypatch.delenv("MLFLOW_DISABLE_TELEMETRY")
     with pytest.raises(
         CkptbenchError, match=r"MLflow cannot store runs there: .*unsupported URI"
     ) as refused:
         check_tracking("htp://user:geheim@localhost:5000")
     assert "--mlflow=htp://***@localhost:5000" in str(refused.value)
     assert "geheim" not in str(refused.value)
+    assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
     check_tracking("sqlite:///mlflow.db")
     check_tracking("databricks")
 
