@@ -281,42 +281,6 @@ def test_drawing_by_parts_is_drawing() -> None:
         assert alone.ids.item() == ids[row].item()
 
 
-def test_norms_are_fused_where_they_compute_the_same(load_causal: Load) -> None:
-    import torch
-    from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
-
-    forward = load_causal("qwen2").model
-    norms = slot_forward_module._plain_norms(forward)
-    assert len(norms) == 1 + 2 * forward.config.num_hidden_layers
-
-    class OneMoreRMSNorm(type(norms[0])):  # type: ignore[misc]
-        def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-            return super().forward(hidden) * 1.02
-
-    others = torch.nn.ModuleList([OneMoreRMSNorm(8), GemmaRMSNorm(8), torch.nn.LayerNorm(8)])
-    assert slot_forward_module._plain_norms(others) == []
-    norms[0].forward = norms[0].forward
-    assert slot_forward_module._plain_norms(forward) == norms[1:]
-
-
-def test_steps_use_the_fused_norms_and_leave_the_models_own(
-    load_causal: Load, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded = load_causal("qwen2")
-    engine, calls = in_slots(loaded), []
-    fused = slot_forward_module._fused
-
-    def counted(norm: Any, hidden: Any) -> Any:
-        calls.append(norm)
-        return fused(norm, hidden)
-
-    monkeypatch.setattr(slot_forward_module, "_fused", counted)
-    assert list(engine.answer(REQUESTS[:1]))
-    norms = slot_forward_module._plain_norms(loaded.model)
-    assert set(calls) == set(norms)
-    assert not [norm for norm in norms if "forward" in vars(norm)]
-
-
 @pytest.fixture
 def gpu() -> str:
     import torch
