@@ -232,6 +232,9 @@ def _possible(metric: str, value: float | None) -> bool:
     return value is None or "@" not in metric or 0 <= value <= 1
 
 
+_KEYS = json.JSONEncoder(ensure_ascii=False)
+
+
 def _lines(value: Any, indent: str) -> Iterator[str]:
     """JSON with each object's members on lines of their own and each list on one line."""
     if is_dataclass(value):
@@ -242,7 +245,7 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
         return
     inner = indent + "  "
     for number, (key, member) in enumerate(value.items()):
-        yield f"{',' if number else '{'}\n{inner}{json.dumps(key, ensure_ascii=False)}: "
+        yield f"{',' if number else '{'}\n{inner}{_KEYS.encode(key)}: "
         if isinstance(member, tuple):
             yield _row(member)
         else:

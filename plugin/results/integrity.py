@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ _ROWS = {
 }
 READABLE = frozenset(_ROWS)
 """The formats of stores that can be read."""
+_HELD = "SELECT digest FROM responses WHERE digest IN (SELECT value FROM json_each(?))"
 _FIND = "SELECT CAST(response AS BLOB), checksum FROM responses WHERE digest = ?"
 # Where names in a store are damaged, sqlite3 cannot even decode its own message.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OSError)
@@ -48,6 +50,15 @@ def rows(db: sqlite3.Connection, format: str) -> Iterator[tuple[Key, bytes, bool
     for *key, response, stored in db.execute(_ROWS[format]):
         whole = Key(*key), response
         yield *whole, isinstance(response, bytes) and stored in (None, checksum(*whole))
+
+
+def held(connection: sqlite3.Connection, digests: Sequence[str]) -> frozenset[str]:
+    """Which answers a store has, asked at once; all of them where that cannot be read."""
+    try:
+        found = connection.execute(_HELD, (json.dumps(digests),)).fetchall()
+    except UNREADABLE:
+        return frozenset(digests)
+    return frozenset(digest for (digest,) in found)
 
 
 def stored_text(connection: sqlite3.Connection, key: Key) -> str:

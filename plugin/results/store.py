@@ -24,7 +24,7 @@ from .as_json import as_json
 from .earlier import EarlierStores
 from .identities import SCHEMA as IDENTITIES
 from .identities import keep
-from .integrity import FORMAT, UNREADABLE, Damaged, checksum, format_of, holds, stored_text
+from .integrity import FORMAT, UNREADABLE, Damaged, checksum, format_of, held, holds, stored_text
 from .layout import STORE
 from .lease import TAKEN_OVER, Lease, left_behind
 from .spent import Spent
@@ -56,10 +56,8 @@ CREATE TABLE IF NOT EXISTS repeats (
 # The tables that belong to one plan, and not to the answers and what they cost.
 _PLANNED = ("groups", "plan", "served", "engines", "work", "taken", "repeats", "damage")
 _ORIGIN = "INSERT OR IGNORE INTO origins (fingerprint, protocol, seed) VALUES (?, ?, ?)"
-_ANSWER = (
-    "INSERT OR REPLACE INTO responses SELECT ?, id, ?, ?, ?, ? FROM origins "
-    "WHERE fingerprint = ? AND protocol = ? AND seed = ?"
-)
+_ORIGIN_ID = "SELECT id FROM origins WHERE fingerprint = ? AND protocol = ? AND seed = ?"
+_ANSWER = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class RunStore(StoreReader):
@@ -243,8 +241,9 @@ class RunStore(StoreReader):
                     self.note_damage(path, [""], str(error))
                     continue
                 damaged = []
+                there = held(connection, [key.digest for key in keys])
                 for index, key in enumerate(keys):
-                    if found[index] is None:
+                    if found[index] is None and key.digest in there:
                         try:
                             text = stored_text(connection, key)
                         except Damaged:
@@ -388,12 +387,13 @@ def _as_text(value: Any) -> str:
 
 
 def _keep(db: sqlite3.Connection, answers: Iterable[tuple[Key, str]]) -> None:
-    origins, rows = set(), []
+    ids: dict[tuple[str, str, int], int] = {}
+    rows = []
     for key, text in answers:
         origin = key.fingerprint, key.protocol, key.seed
-        origins.add(origin)
-        rows.append(
-            (key.digest, key.sample, key.trial, checksum(key, text.encode()), text, *origin)
-        )
-    db.executemany(_ORIGIN, origins)
+        if origin not in ids:
+            db.execute(_ORIGIN, origin)
+            (ids[origin],) = db.execute(_ORIGIN_ID, origin).fetchone()
+        whole = checksum(key, text.encode())
+        rows.append((key.digest, ids[origin], key.sample, key.trial, whole, text))
     db.executemany(_ANSWER, rows)

@@ -58,15 +58,13 @@ def tabulate(trials: Iterable[TrialValue], reducer: Reducer, benchmark: str) -> 
             )
     rows, clusters = rows_by_sample(trials)
     metrics = reducer.metrics(benchmark)
-    values = np.full((len(rows), len(metrics)), np.nan)
-    for index, row in enumerate(rows.values()):
-        # numpy turns the None of a metric that does not exist into NaN.
-        values[index] = reducer.reduce(row)
+    # numpy turns the None of a metric that does not exist into NaN.
+    reduced = np.array([reducer.reduce(row) for row in rows.values()], dtype=np.float64)
     return SampleValues(
         metrics,
         tuple(rows),
         clusters,
-        values,
+        reduced.reshape(len(rows), len(metrics)),
         perplexities_of(reducer, benchmark),
         isinstance(reducer, Named),
         kinds_of(reducer, benchmark),

@@ -113,9 +113,14 @@ def fault_of(value: Any) -> str:
 
 
 def _fault(value: Any) -> str:
+    kind = type(value)
+    if kind is tuple or kind is list:
+        for each in value:
+            if fault := _fault(each):
+                return fault
+        return ""
     if value is None:
         return ""
-    kind = type(value)
     if isinstance(value, str):
         # Nearly all texts pass by the first test, which costs nothing.
         return "" if value.isascii() or _encodes(value) else "a text with half a surrogate pair"
@@ -125,10 +130,9 @@ def _fault(value: Any) -> str:
         return "" if value.bit_length() < 64 else "a whole number of more than 64 bits"
     if isinstance(value, (bytes, bytearray)):
         return "bytes"
-    if kind is tuple or kind is list:
-        return next(filter(None, map(_fault, value)), "")
-    if hasattr(kind, "__dataclass_fields__"):  # the parts of a compound response
-        return _fault([getattr(value, name, None) for name in kind.__dataclass_fields__])
+    for name in getattr(kind, "__dataclass_fields__", ()):  # the parts of a compound response
+        if fault := _fault(getattr(value, name, None)):
+            return fault
     return ""
 
 

@@ -203,9 +203,10 @@ class SampleItem(pytest.Item):
 
     def evaluate(self, response: Response, execution: Execution | None) -> Outcome:
         """The outcome of a response that the protocol has read; see `Group.evaluate`."""
+        fixtures = self.group.fixtures
         own = {"sample": self.sample, "response": response, "execution": execution}
-        known = {**(self.group.fixtures.values or {}), **own}
-        arguments = {n: known[n] for n in self.group.fixtures.arguments if n != "k"}
+        values = fixtures.values or {}
+        arguments = {n: own[n] if n in own else values[n] for n in fixtures.arguments if n != "k"}
         return self.group.evaluate(self.sample, arguments, response)
 
 

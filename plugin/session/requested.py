@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..api.requests import Failed, Request
 from ..results.answers import Key, keys_of
@@ -24,8 +24,7 @@ class Described:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """An item's request, and the key of its answer."""
 
     item: Question

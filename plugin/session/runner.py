@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 from _pytest.junitxml import LogXML
+from _pytest.logging import LoggingPlugin
 from _pytest.runner import runtestprotocol
+from _pytest.terminal import TerminalReporter
 from _pytest.warnings import catch_warnings_for_item
 
 from .._util.errors import CkptbenchError
@@ -61,6 +63,7 @@ class OutsideHooks:
         idle_phases: whether they must see setups and teardowns in which nothing happens.
         teardowns: caller of those who get the report of a teardown in which nothing happened: they
             and pytest's JUnit file, as the terminal only stores it; None without any.
+        begins, ends: whether anyone does something when an item begins, or has ended.
         own_loop: whether they have a session loop of their own.
     """
 
@@ -70,6 +73,8 @@ class OutsideHooks:
     makereport: Any
     idle_phases: bool
     teardowns: Any
+    begins: bool
+    ends: bool
     own_loop: bool
 
 
@@ -104,10 +109,34 @@ def outside_hooks(config: pytest.Config, ours: object, path: Path) -> OutsideHoo
     if len(without) < len(reading):
         teardowns = manager.subset_hook_caller("pytest_runtest_logreport", without)
     loops = outside("pytest_runtestloop")
-    own_loop = any(not (i.hookwrapper or i.wrapper) for i in loops)
     return OutsideHooks(
-        tuple(protocols), protocol, phases, makereport, idle_phases, teardowns, own_loop
+        tuple(protocols),
+        protocol,
+        phases,
+        makereport,
+        idle_phases,
+        teardowns,
+        begins=_is_noticed(config, "pytest_runtest_logstart", TerminalReporter),
+        ends=_is_noticed(config, "pytest_runtest_logfinish"),
+        own_loop=any(not (i.hookwrapper or i.wrapper) for i in loops),
     )
+
+
+def _is_noticed(config: pytest.Config, hook: str, quiet: type | None = None) -> bool:
+    """Whether anyone does something at a hook around an item.
+
+    Args:
+        quiet: pytest's plugin that does something with `-v` only, as the files of samples are not
+            named.
+    """
+    shown = config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) > 0
+
+    def is_idle(plugin: object) -> bool:
+        if isinstance(plugin, LoggingPlugin):
+            return not plugin._log_cli_enabled()
+        return _is_ours(plugin) or (type(plugin) is quiet and not shown)
+
+    return not all(is_idle(each.plugin) for each in getattr(config.hook, hook).get_hookimpls())
 
 
 def _with_arguments(implementation: Any) -> Callable[..., object]:
@@ -215,14 +244,16 @@ class Runner:
         hook, nodeid, location = template.hook, item.nodeid, item.location
         if item.group.fixtures.values is None:
             self.progress.loading(item.group)
-        self.progress.name_files(False)
-        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
-        self.progress.name_files(True)
+        if outside.begins:
+            self.progress.name_files(False)
+            hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+            self.progress.name_files(True)
         if self._by_pytest or item.own_protocol:
             runtestprotocol(item, nextitem=nextitem)
         else:
             self._run_fast(item, nextitem, outside, hook.pytest_runtest_logreport)
-        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+        if outside.ends:
+            hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
         return True
 
     def _run_fast(
