@@ -50,9 +50,18 @@ def test_norms_that_compute_something_else_are_left(load_causal: Load) -> None:
             return super().forward(hidden) * 1.02
 
     others = torch.nn.ModuleList([OneMoreRMSNorm(8), GemmaRMSNorm(8), torch.nn.LayerNorm(8)])
-    assert FusedNorms(others).norms == []
+    others.dtype = torch.float32
+    assert FusedNorms(others).norms == []  # type: ignore[arg-type]
     norms[0].forward = norms[0].forward
     assert FusedNorms(model).norms == norms[1:]
+
+
+def test_norms_that_stay_in_fp32_are_left(load_causal: Load) -> None:
+    model = load_causal("qwen2", dtype="bf16").model
+    assert FusedNorms(model).norms
+    for norm in FusedNorms(model).norms:
+        norm.float()
+    assert FusedNorms(model).norms == []
 
 
 def test_steps_use_them_and_leave_the_models_own(load_causal: Load, calls: list[Any]) -> None:
