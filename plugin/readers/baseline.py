@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _REMEDY = "Write the file with --update-baseline, or give bare numbers by metric."
 _NO_FRACTION = "not a fraction from 0 to 1"
+# `json.dumps` would make an encoder for each of thousands of keys.
+_KEYS = json.JSONEncoder(ensure_ascii=False)
 
 
 def load(path: str | os.PathLike[str]) -> Baseline:
@@ -230,9 +232,6 @@ def _wrong_score(location: str, metric: str, score: BaselineScore) -> Iterator[t
 def _possible(metric: str, value: float | None) -> bool:
     """Whether a metric can have this value: one named `NAME@K` is a share."""
     return value is None or "@" not in metric or 0 <= value <= 1
-
-
-_KEYS = json.JSONEncoder(ensure_ascii=False)
 
 
 def _lines(value: Any, indent: str) -> Iterator[str]:
