@@ -152,3 +152,23 @@ def pytest_runtest_call(item):
     result = standard.run("test_bench.py", "-k", "s-00 or s-01 or s-02", *live, *ALONE)
     shown = result.stdout.str()
     assert shown.count("live log start") == shown.count("asked test_word[") == 3
+
+
+@pytest.mark.parametrize(("options", "told"), [((), 0), (("-v",), 3)])
+def test_that_a_sample_begins_is_not_told_where_nobody_does_anything_then(
+    standard: Any, options: tuple[str, ...], told: int
+) -> None:
+    standard.write(
+        conftest="""
+def pytest_configure(config):
+    def called(name, implementations, arguments):
+        if name in ("pytest_runtest_logstart", "pytest_runtest_logreport"):
+            note("called.log", name)
+
+    config.pluginmanager.add_hookcall_monitoring(called, lambda *_: None)
+"""
+    )
+    standard.run("test_bench.py", "-k", "s-00 or s-01 or s-02", *options, *ALONE)
+    called = (standard.path / "called.log").read_text().split()
+    assert called.count("pytest_runtest_logstart") == told
+    assert called.count("pytest_runtest_logreport") >= 3
