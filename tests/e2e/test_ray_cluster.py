@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from run_folder import RunFolder
+from waiting import wait_until
 
 from ckptbench.fixtures.checkpoints.resolve import resolve
 
@@ -93,6 +94,29 @@ def pytest_collection():  # earlier, the package would hide the fixture of its n
         return judge(arguments, expected, tasks)
 
     judging.judged = judged
+"""
+
+KILLED = """
+import time
+from pathlib import Path
+import ray
+from ckptbench.fixtures.cluster.sending import Sent
+
+@ray.remote(num_cpus=0)
+class Reader:
+    def read(self, place):
+        with Sent("{sent}", {"weights": b"-"}).unpacked(lambda content: content) as (copy, _):
+            assert Path(copy, "weights").exists()
+            Path(place).write_text(copy)
+            time.sleep(600)
+
+ray.init(log_to_driver=False)
+reader, place = Reader.remote(), Path("place").resolve()
+reader.read.remote(str(place))
+while not (place.exists() and place.read_text()):
+    time.sleep(0.02)
+ray.kill(reader)
+print(place.read_text())
 """
 
 HOLD_FOR_LATE = """
@@ -201,12 +225,6 @@ def outcomes(folder: Path, checkpoint: str = "*") -> list[dict[str, Any]]:
 
 def statuses(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
     return {(row["protocol"], row["id"]): (row["status"], row["values"]) for row in rows}
-
-
-def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    while not happened():
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.02)
 
 
 def test_outcomes_are_those_of_a_local_run(cluster: Any, here: Path, tmp_path: Path) -> None:
@@ -330,12 +348,22 @@ def test_a_folder_that_the_nodes_do_not_have_is_sent(
     """The nodes share this disk, but not the home directory."""
     shutil.copytree(resolve("demo-mlm").path, tmp_path / "home" / "sent")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    left_before = list(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
+    left_before = set(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
     output = run(tmp_path, "--checkpoint=~/sent", *FEW, "--run-id=run", "--engine=ray")
     assert "2 replicas" in output
     assert statuses(outcomes(tmp_path)) == statuses(outcomes(here, NEWEST))
-    left = list(Path(tempfile.gettempdir()).glob("ckptbench-sent-*"))
-    assert left == left_before, "a replica is killed: the copy of the files has to go before"
+    # The second replica may have been killed while it read its copy, which goes a moment later.
+    wait_until(lambda: left_before >= set(Path(tempfile.gettempdir()).glob("ckptbench-sent-*")))
+
+
+def test_the_copy_of_a_replica_that_is_killed_goes(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "killed.py").write_text(KILLED)
+    command = [sys.executable, "killed.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    copy = Path(ended.stdout.strip())
+    assert copy.name.startswith("ckptbench-sent-")
+    wait_until(lambda: not copy.exists())
 
 
 def test_the_cluster_file_of_the_documents_is_valid() -> None:

@@ -9,13 +9,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import pytest
 from run_folder import stored
+from waiting import wait_until
 
 SUITE = "benchmarks/test_real_k.py --protocol=real=single-mask"
 COMMAND = f"{SUITE} --limit=100 --no-resume"
@@ -62,15 +61,8 @@ def start(workspace: Any, arguments: str, *, run: str = "r") -> subprocess.Popen
         stderr=subprocess.STDOUT,
         text=True,
     )
-    wait(lambda: stored(workspace.path / f"results/{run}/store.sqlite") > 0, process)
+    wait_until(lambda: stored(workspace.path / f"results/{run}/store.sqlite") > 0, process)
     return process
-
-
-def wait(ready: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not ready() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert ready(), process.communicate()[0] if process.poll() is not None else "nothing came"
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -127,7 +119,7 @@ def test_a_number_of_some_samples_is_shown_nowhere(slow: Any) -> None:
             stderr=out,
             text=True,
         )
-    wait(lambda: "[  1%]" in log.read_text(), process)
+    wait_until(lambda: "[  1%]" in log.read_text(), process)
     process.send_signal(signal.SIGINT)
     assert process.wait(TIMEOUT_S) == 2
     summary = json.loads((slow.path / "results/r/summary.json").read_text())

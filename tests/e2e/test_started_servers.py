@@ -10,12 +10,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from run_folder import RunFolder
+from waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "benchmarks/demo/demo-code"
@@ -86,14 +85,6 @@ def running(process: int) -> bool:
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what happens in seconds, also on a busy machine."""
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def answers(project: Path) -> dict[str, set[str]]:

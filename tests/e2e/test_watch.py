@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from run_folder import RunFolder
+from waiting import wait_until
 
 from ckptbench._util.errors import CkptbenchError
 from ckptbench.watch.scan import Scanner, Snapshot
@@ -190,15 +191,6 @@ def alongside() -> Iterator[Callable[..., threading.Thread]]:
         thread.join()
 
 
-def wait_for(something: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
-    for _ in range(1200):
-        if something():
-            return
-        assert process is None or process.poll() is None, "it ended too early"
-        time.sleep(0.05)
-    pytest.fail("it did not happen within a minute")
-
-
 @pytest.mark.slow
 def test_what_is_there_is_evaluated_in_the_order_of_training(project: Project) -> None:
     for step, skill in ((200, 60), (1000, 120), (900, 90)):
@@ -234,7 +226,7 @@ def test_a_slow_trainer_that_keeps_the_last_two(
         kept: list[Path] = []
         for step in (100, 200, 300):
             kept.append(save(project.runs, step, step // 2, pause_s=0.1))
-            wait_for(partial(project.has_loaded, kept[-1].name))
+            wait_until(partial(project.has_loaded, kept[-1].name))
             time.sleep(0.5)
             if len(kept) > 2:
                 shutil.rmtree(kept.pop(0))
@@ -264,7 +256,7 @@ def test_one_that_comes_and_goes_during_an_evaluation_is_named(
     monkeypatch.setenv("GO_ON_WHEN_GONE", str(gate))
 
     def train() -> None:
-        wait_for(project.loaded)
+        wait_until(project.loaded)
         late = save(project.runs, 200, 150)
         time.sleep(0.5)
         shutil.rmtree(late)
@@ -284,7 +276,7 @@ def test_one_deleted_before_its_turn_is_named_and_no_error(
     waiting = save(project.runs, 200, 150)
 
     def train() -> None:
-        wait_for(project.loaded)
+        wait_until(project.loaded)
         shutil.rmtree(waiting)
 
     alongside(train)
@@ -305,7 +297,7 @@ def test_one_deleted_while_it_is_evaluated_is_named_and_the_watch_goes_on(
     monkeypatch.setenv("FAIL_WHEN_GONE", str(first))
 
     def train() -> None:
-        wait_for(project.loaded)
+        wait_until(project.loaded)
         del os.environ["FAIL_WHEN_GONE"]  # the next pytest does not inherit it
         save(project.runs, 200, 150)
         shutil.rmtree(first)
@@ -403,7 +395,7 @@ def test_a_signal_ends_it_with_what_was_evaluated(
 ) -> None:
     save(project.runs, 100, 100)
     process = start(project)
-    wait_for(lambda: (project.run / "summary.json").exists(), process)
+    wait_until(lambda: (project.run / "summary.json").exists(), process)
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == status, output
@@ -416,7 +408,7 @@ def test_a_signal_ends_a_running_evaluation_which_the_next_watch_takes_up(
 ) -> None:
     save(project.runs, 100, 100)
     process = start(project, NEVER_ENDS="1")
-    wait_for(project.loaded, process)
+    wait_until(project.loaded, process)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 143, output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
+from waiting import wait_until
 
 from ckptbench import Filled, FillMask, Generate, Response
 from ckptbench.config.options import Options
@@ -124,6 +126,27 @@ def test_files_that_are_sent_are_the_same_checkpoint(
     assert found.identity.fingerprint == own.identity.fingerprint
     assert found.answers == own.answers
     assert found.identity.notes == own.identity.notes
+
+
+HOLDS_A_FOLDER = """
+import time
+from ckptbench.fixtures.cluster.sending import Sent
+
+with Sent("{sent}/model", {"model/weights": b"-"}).unpacked(lambda content: content) as (spec, _):
+    print(spec, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_was_sent_goes_with_a_process_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS_A_FOLDER], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        model = Path(process.stdout.readline().decode().strip())
+        assert (model / "weights").read_bytes() == b"-"
+        process.kill()
+    wait_until(lambda: not model.parent.exists())
 
 
 def test_what_is_on_no_disk_is_not_sent() -> None:
