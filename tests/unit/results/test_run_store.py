@@ -25,6 +25,7 @@ from ckptbench import (
 )
 from ckptbench.results.answers import Key, NoLongerAnAnswer, decode, encode, keys_of
 from ckptbench.results.earlier import earlier_runs
+from ckptbench.results.integrity import stored_text
 from ckptbench.results.layout import STORE
 from ckptbench.results.store import RunStore
 from ckptbench.results.stored_run import GroupMetadata, PlannedItem
@@ -193,6 +194,23 @@ def test_an_answer_of_an_earlier_run_is_copied(tmp_path: Path) -> None:
     alone = RunStore(tmp_path / "new")
     assert alone.find([key()]) == [ANSWER]
     alone.close()
+
+
+def test_of_many_keys_only_those_that_an_earlier_run_has_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_one(tmp_path / "old")
+    store = RunStore(tmp_path / "new", earlier=[tmp_path / "old"])
+    read: list[str] = []
+
+    def spy(connection: sqlite3.Connection, key: Key) -> str:
+        read.append(key.digest)
+        return stored_text(connection, key)
+
+    monkeypatch.setattr(f"{RunStore.__module__}.stored_text", spy)
+    assert store.find([key("other"), key(), key("third")]) == [None, ANSWER, None]
+    assert read == [key().digest]
+    store.close()
 
 
 def test_this_runs_own_answer_comes_first(tmp_path: Path) -> None:
