@@ -48,7 +48,9 @@ exit status:
   2    an argument or a file cannot be used; of `run`, interrupted
   3    of `watch`: training can stop
   4    of `run`: an argument or a file cannot be used
-  130  interrupted"""
+  130  interrupted
+  141  the output was closed, as by `| head`"""
+_PIPE_CLOSED = 141  # as of a program that the signal SIGPIPE ends
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         0 or the command's own status; 2 for an argument that cannot be used, or none at all; 130
-        when interrupted.
+        when interrupted, 141 when nobody reads the output any more.
     """
     given = sys.argv[1:] if argv is None else argv
     parser = _parser()
@@ -73,12 +75,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with language.spoken(catalogue(getattr(arguments, "lang", "en"))):
             status: int = arguments.run(arguments)
+            sys.stdout.flush()
     except CkptbenchError as error:
         print(f"ckptbench: error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("ckptbench: interrupted, nothing was written", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # who read the output has seen enough, such as `| head`
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())  # for the flush of the interpreter
+        return _PIPE_CLOSED
     return status
 
 

@@ -42,7 +42,7 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Merge; the exit status is that of the merged run: 1 when incomplete or failing its gate."""
+    """Merge; the exit status is 1 when items are missing or the merged run fails its gate."""
     from .._util.text import counted
     from ..readers.baseline import load
     from ..reports.terminal import terminal_lines

@@ -203,6 +203,13 @@ def baseline_benchmark(
     )
 
 
+def baseline_numbers(bench: BenchmarkMeasurement) -> BaselineBenchmark:
+    """A measured benchmark as a baseline stores it without its samples."""
+    counts = {score.n for score in bench.scores}
+    n = counts.pop() or None if len(counts) == 1 else None
+    return replace(baseline_benchmark(replace(bench, table=None)), n=n)
+
+
 def baseline_notes(baseline: Baseline, settings: Mapping[str, Scalar]) -> Iterator[str]:
     """Notes on a baseline without a protocol, and on engine settings that differ from its own.
 

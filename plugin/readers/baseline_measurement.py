@@ -19,6 +19,7 @@ from ..gate.baseline import (
     BaselineBenchmark,
     BaselineComposite,
     baseline_benchmark,
+    baseline_numbers,
 )
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..scores.composite import METRIC
@@ -168,9 +169,7 @@ def _stored_benchmark(bench: BenchmarkMeasurement, protocol: str, origin: str) -
     if bench.table is not None and origin == "ckptbench":
         return baseline_benchmark(bench)
     scores = tuple(score for score in bench.scores if score.higher_is_better is not None)
-    stored = baseline_benchmark(replace(bench, table=None, scores=scores, settings={}))
-    counts = {score.n for score in scores}
-    return replace(stored, n=counts.pop() or None if len(counts) == 1 else None)
+    return baseline_numbers(replace(bench, scores=scores))
 
 
 def _bare(measurement: Measurement) -> dict[str, Any]:

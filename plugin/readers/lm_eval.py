@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._util.names import step_in
-from ..gate.baseline import Baseline, BaselineScore, bare_baseline
+from ..gate.baseline import FORMAT, Baseline, BaselineScore, bare_baseline, baseline_numbers
 from ..gate.measurement import BenchmarkMeasurement, Measurement
 from ..results.lm_eval_files import ResultsFile, logged_documents, sample_log
 from ..scores.metric import SHARE, known_metric
@@ -34,30 +35,13 @@ def read_lm_eval_file(path: Path) -> Result:
         CkptbenchError: `results` does not hold numbers by task, or a log is cut off.
     """
     file = ResultsFile(read_object(path), str(path))
-    by_task: dict[str, list[Score]] = defaultdict(list)
     notes: list[str] = []
-    for each in file.metrics():
-        rises = file.higher_is_better(each.task, each.metric)
-        kind = known_metric(each.metric, higher_is_better=rises)
-        if kind.unit == "" and kind.higher_is_better:
-            kind = SHARE
-        score = reported_score(
-            f"{each.task} {each.metric}",
-            each.value,
-            n=each.n,
-            standard_error=each.standard_error,
-            kind=kind,
-        )
-        by_task[each.task].append(score)
     benchmarks = []
-    members = file.members(by_task)
-    for task, found in by_task.items():
-        log = sample_log(path, task)
-        table, note = _table(log, tuple(found)) if log else (None, "")
+    for bench in _benchmarks(file):
+        log = sample_log(path, bench.benchmark)
+        table, note = _table(log, bench.scores) if log else (None, "")
         notes += [note] if note else []
-        primary = task not in members
-        protocol = file.protocol(task)
-        benchmarks.append(BenchmarkMeasurement(task, protocol, primary, tuple(found), table))
+        benchmarks.append(replace(bench, table=table))
     name, run, step = named(file.model, file.revision, path)
     measurement = Measurement(
         name=name,
@@ -73,15 +57,21 @@ def read_lm_eval_file(path: Path) -> Result:
 
 
 def read_lm_eval(content: Mapping[str, Any], where: str) -> Baseline:
-    """The baseline of a results file of lm-eval.
+    """The baseline of a results file of lm-eval, without samples.
 
-    Metrics are named `TASK METRIC,FILTER`, such as `hellaswag acc,none`, as in the file. Where
-    it states whether it was a chat, its settings do too; see `identity`.
+    It has the protocols of the tasks, or bare numbers where one is not stated. Metrics are named
+    `TASK METRIC,FILTER`, such as `hellaswag acc,none`, as in the file. Where it states whether it
+    was a chat, its settings do too; see `identity`.
 
     Raises:
         CkptbenchError: `results` does not hold numbers by task.
     """
     file = ResultsFile(content, where)
+    benchmarks = _benchmarks(file)
+    if all(bench.protocol for bench in benchmarks):
+        name, _, _ = named(file.model, file.revision, Path(where))
+        by_protocol = {bench.protocol: baseline_numbers(bench) for bench in benchmarks}
+        return Baseline(FORMAT, name, "", {}, "", "", by_protocol)
     scores = {
         f"{each.task} {each.metric}": BaselineScore(each.value, each.standard_error, each.n)
         for each in file.metrics()
@@ -100,6 +90,31 @@ def named(model: str, revision: str, path: Path) -> tuple[str, str, int | None]:
         return revision, last, step_in(revision)
     name = last or path.stem
     return name, run_of(model), step_in(name)
+
+
+def _benchmarks(file: ResultsFile) -> list[BenchmarkMeasurement]:
+    """The tasks and groups of a file, with the scores that it states."""
+    by_task: dict[str, list[Score]] = defaultdict(list)
+    for each in file.metrics():
+        rises = file.higher_is_better(each.task, each.metric)
+        kind = known_metric(each.metric, higher_is_better=rises)
+        if kind.unit == "" and kind.higher_is_better:
+            kind = SHARE
+        score = reported_score(
+            f"{each.task} {each.metric}",
+            each.value,
+            n=each.n,
+            standard_error=each.standard_error,
+            kind=kind,
+        )
+        by_task[each.task].append(score)
+    members, settings = file.members(by_task), file.chat()
+    return [
+        BenchmarkMeasurement(
+            task, file.protocol(task), task not in members, tuple(scores), settings=settings
+        )
+        for task, scores in by_task.items()
+    ]
 
 
 def _table(log: Path, scores: tuple[Score, ...]) -> tuple[SampleValues | None, str]:

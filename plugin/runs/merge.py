@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from .._util.errors import CkptbenchError
-from .._util.names import with_checkpoint
+from .._util.names import name_list, with_checkpoint
 from .._util.text import counted, listed
 from ..config.options import Options, sampling_options
 from ..gate.baseline import Baseline
@@ -103,7 +103,7 @@ class MergedRun:
     Attributes:
         summary: of the whole run, as it was written.
         repeated: a sentence on items that several parts had an outcome of; empty without any.
-        missing: sentences on what no part has.
+        missing: sentences on items that no part has an outcome of.
     """
 
     summary: Summary
@@ -199,7 +199,7 @@ def _conclude(
         created=started,
         amend=lm_eval.amend,
     )
-    missing = tuple(_missing(merged, parts))
+    missing = tuple(_missing(merged))
     merged_of = f"merged of {', '.join(part.folder.name for part in parts)}"
     own = [
         f"{part.folder} did not end: its answers are kept and its items count as not run, until "
@@ -208,6 +208,7 @@ def _conclude(
         if part.summary is None
     ]
     own += lm_eval.notes(output.parent, run_id)
+    own += _unmeasured(merged)
     repeated = [merged.repeated()] if merged.twice else []
     summary = Summary(
         run_id=run_id,
@@ -228,7 +229,8 @@ def _conclude(
         else {},
         drawing=newest.drawing if newest else {},
     )
-    summary = replace(summary, exit_status=int(gate_fails(summary, options.gate)))
+    failed = bool(missing) or gate_fails(summary, options.gate)
+    summary = replace(summary, exit_status=int(failed))
     write_files(output, store, outcomes, folded, summary, lm_eval.official)
     return MergedRun(summary, merged.repeated(), missing)
 
@@ -258,8 +260,8 @@ def _environment(summaries: Sequence[Summary]) -> dict[str, str]:
     return {name: " | ".join(values) for name, values in found.items()}
 
 
-def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
-    """What no part has: groups, samples of a group, outcomes of items."""
+def _missing(merged: _Merged) -> Iterator[str]:
+    """What no part has: samples of a group that it has of other checkpoints, outcomes of items."""
     planned: dict[GroupKey, set[tuple[str, int]]] = defaultdict(set)
     not_run: dict[GroupKey, list[str]] = defaultdict(list)
     errors: dict[GroupKey, int] = defaultdict(int)
@@ -274,9 +276,7 @@ def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
         for checkpoint in checkpoints:
             key = checkpoint, protocol
             absent = len(everything) - len(planned[key])
-            if not planned[key]:
-                yield f"{checkpoint}: no part asked {protocol}"
-            elif absent:
+            if planned[key] and absent:
                 yield (
                     f"{checkpoint}: no part asked {counted(absent, 'item')} of {protocol} that "
                     "others were asked"
@@ -287,3 +287,13 @@ def _missing(merged: _Merged, parts: Sequence[Part]) -> Iterator[str]:
                 yield f"{checkpoint}: {items} of {protocol} not run: {names}"
             if errors[key]:
                 yield f"{checkpoint}: {counted(errors[key], 'error')} in {protocol}"
+
+
+def _unmeasured(merged: _Merged) -> Iterator[str]:
+    """Benchmarks that no part asked of a checkpoint, which may be unable to answer them."""
+    asked = {(checkpoint, protocol) for checkpoint, protocol, _, _ in merged.items}
+    checkpoints = dict.fromkeys(checkpoint for checkpoint, _ in merged.groups)
+    for protocol in dict.fromkeys(protocol for _, protocol in merged.groups):
+        without = [name for name in checkpoints if (name, protocol) not in asked]
+        if without:
+            yield f"{protocol} was not asked of {name_list(without, len(checkpoints))} in any part"

@@ -49,7 +49,7 @@ def test_the_help_lists_every_command_under_a_task_and_says_what_statuses_mean(
     assert "compare:" in lines
     assert "None" not in " ".join(lines)
     statuses = lines[lines.index("exit status:") + 1 :]
-    assert [s.split()[0] for s in statuses if s[2] != " "] == [*"01234", "130"]
+    assert [s.split()[0] for s in statuses if s[2] != " "] == [*"01234", "130", "141"]
 
 
 def test_the_command_alone_lists_them_too_and_is_no_success(
@@ -157,3 +157,14 @@ def test_a_shell_completes_commands_and_options(line: str, offered: set[str]) ->
 def test_the_page_lists_every_command() -> None:
     page = (Path(__file__).parents[3] / "docs/commands.md").read_text("utf-8")
     assert re.findall(r"^\| `ckptbench (\w+)` \|", page, re.MULTILINE) == list(COMMANDS)
+
+
+def test_output_that_nobody_reads_any_more_is_no_traceback() -> None:
+    command = [sys.executable, "-c", ENTRY, "plan", "--drop=2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

@@ -143,9 +143,28 @@ def test_what_no_part_has_is_said(
     assert missing == [
         "missing: c-1: 1 error in real/whole-word",
         "missing: c-2: no part asked 2 items of real/whole-word that others were asked",
-        "missing: c-1: no part asked lambada/x",
     ]
     assert RunFolder(tmp_path / "out").summary["complete"] is False
+
+
+def test_items_that_one_checkpoint_was_not_asked_are_missing(
+    tmp_path: Path, make_run: MakeRun
+) -> None:
+    one = make_run(tmp_path / "one", {"c-1": samples(0, 6)})
+    two = make_run(tmp_path / "two", {"c-2": samples(0, 4)})
+    assert merge(one, two, "-o", tmp_path / "out") == 1
+    assert RunFolder(tmp_path / "out").summary["exit_status"] == 1
+
+
+def test_a_benchmark_that_one_checkpoint_was_not_asked_is_a_note(
+    tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = make_run(tmp_path / "one", {"masked": samples(0, 6)})
+    two = make_run(tmp_path / "two", {"causal": samples(0, 4)}, protocol="lambada/x")
+    assert merge(one, two, "-o", tmp_path / "out") == 0
+    said = capsys.readouterr().out
+    assert "missing:" not in said
+    assert "note: lambada/x was not asked of masked in any part" in said
 
 
 def test_a_part_that_was_killed_gives_its_answers(

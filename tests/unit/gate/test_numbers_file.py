@@ -151,3 +151,21 @@ def test_lm_evals_file_says_whether_it_was_a_chat(
     held = loaded(tmp_path, {**LM_EVAL, **stated}).find("gsm8k/v3.0-5-shot")
     assert held is not None
     assert held.settings == settings
+
+
+def test_lm_evals_file_has_the_protocols_of_its_tasks(tmp_path: Path) -> None:
+    stated = {
+        "versions": {"gsm8k": 3.0},
+        "n-shot": {"gsm8k": 5},
+        "chat_template": "{{ m }}",
+        "model_name": "models/base",
+    }
+    held = loaded(tmp_path, {**LM_EVAL, **stated})
+    assert not held.bare
+    assert held.checkpoint == "base"
+    found = held.find("gsm8k/v3.0-5-shot")
+    assert found is not None
+    assert (found.n, found.outcomes, found.settings["chat"]) == (100, {}, True)
+    assert held.find("gsm8k/v3.0-0-shot") is None
+    part = {"results": {**LM_EVAL["results"], "own": {"acc,none": 0.5}}}
+    assert loaded(tmp_path, {**LM_EVAL, **stated, **part}).bare

@@ -57,6 +57,12 @@ def test_version_and_shots_are_the_protocol(tmp_path: Path) -> None:
     assert measurement.benchmarks[0].protocol == "arc/v1.0-5-shot"
 
 
+def test_whether_it_was_a_chat_is_a_setting(tmp_path: Path) -> None:
+    path = results(tmp_path, {"arc": accuracy([1, 0])}, chat_template="{{ m }}")
+    (measurement,) = read(path).measurements
+    assert measurement.benchmarks[0].settings["chat"] is True
+
+
 def test_a_sample_log_gives_the_table_of_documents(tmp_path: Path) -> None:
     path = results(tmp_path, {"arc": accuracy([1, 0, 1, 1])})
     log(tmp_path, "arc", [{"acc": v, "filter": "none", "metrics": ["acc"]} for v in (1, 0, 1, 1)])
