@@ -46,9 +46,9 @@ class _Pending:
     left_out: dict[str, list[str]] = field(default_factory=dict)
     in_baseline: int = 0
 
-    def missing(self, index: int | None, metric: str, reason: str) -> None:
-        """Add a gated metric of the baseline that the run lacks."""
-        self.candidates.append((index, Candidate(metric, None, 0.0, True, "missing", reason)))
+    def not_judged(self, index: int | None, metric: str, word: Word, reason: str) -> None:
+        """Add a gated metric of the baseline that the run lacks, or has no score of."""
+        self.candidates.append((index, Candidate(metric, None, 0.0, True, word, reason)))
 
     def leave_out(self, metric: str, by: Sequence[str]) -> None:
         """Record a gated metric of the baseline that the user left out."""
@@ -80,7 +80,7 @@ def evaluate_matched(
         seed: of simulated p values; a p of 0/1 outcomes is exact and does not depend on it.
     """
     family = sum(
-        scope.gates(pair.bench, score)
+        _gates(scope, pair, score)
         for matched in checkpoints
         for pair in matched.pairs
         for score in pair.bench.scores
@@ -125,7 +125,7 @@ def evaluate_composite(
     parts = [
         (pair.bench, pair.reference)
         for pair in match_baseline(measured, baseline).pairs
-        if pair.bench.primary and not _mismatches(pair, scope)[0]
+        if measured[pair.index].primary and not _mismatches(pair, scope)[0]
     ]
     tolerance = scope.tolerance.get(score.metric, scope.tolerance.get("*", default_tolerance("")))
     rule = Rule(alpha=rules.alpha, tolerance=tolerance, seed=seed)
@@ -147,6 +147,12 @@ def _compared_metric(score: Score, reference: BaselineBenchmark) -> bool:
     )
 
 
+def _gates(scope: Scope, pair: Pair, score: Score) -> bool:
+    """Whether a metric is gated: also where values that are missing took it out of the gate."""
+    lost = bool(score.reason) and score.metric in _gated_metrics(pair.reference, scope)
+    return scope.gates(pair.bench, score) or (lost and pair.bench.primary)
+
+
 def _candidates(matched: Matched, scope: Scope, rule: Rule) -> _Pending:
     pending = _Pending()
     for pair in matched.pairs:
@@ -165,7 +171,7 @@ def _candidates(matched: Matched, scope: Scope, rule: Rule) -> _Pending:
             if scope.selection:
                 pending.leave_out(name, scope.selection)
             else:
-                pending.missing(None, name, reason)
+                pending.not_judged(None, name, "missing", reason)
     return pending
 
 
@@ -187,7 +193,7 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> No
     for score in bench.scores:
         if not _compared_metric(score, reference):
             continue
-        gated = scope.gates(bench, score)
+        gated = _gates(scope, pair, score)
         pending.in_baseline += gated
         tolerance = scope.tolerance_of(bench.benchmark, score, reference)
         why = bench.incomplete or lost or _lost_values(score, bench.table, reference)
@@ -209,11 +215,15 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> No
 
 def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
     bench = pair.bench
-    scored = {score.metric for score in bench.scores}
+    scored = {score.metric: score for score in bench.scores}
     for metric in _gated_metrics(pair.reference, scope):
-        if metric in scored:
+        score = scored.get(metric)
+        if score is not None and (score.higher_is_better is not None or not score.reason):
             continue
         pending.in_baseline += 1
+        if score is not None:  # its values are none of the metric's unit
+            pending.not_judged(pair.index, metric, "incomplete", score.reason)
+            continue
         by = scope.chosen_metrics.get(bench.benchmark, "")
         if metric in bench.unavailable:
             by = "the number of trials"
@@ -222,7 +232,7 @@ def _missing_metrics(pending: _Pending, pair: Pair, scope: Scope) -> None:
             continue
         of = pair.reference.protocol or pair.name
         reason = f"the baseline has {metric} of {of}, this run has no such score"
-        pending.missing(pair.index, metric, reason)
+        pending.not_judged(pair.index, metric, "missing", reason)
 
 
 def _full_name(benchmark: str, metric: str) -> str:

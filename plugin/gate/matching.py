@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -53,29 +53,37 @@ def match(
 
     1. the one under the same protocol,
     2. one where either side has no protocol,
-    3. the gated one, for a gated benchmark: the difference is reported and nothing compared.
+    3. the gated one, for a gated benchmark, unless the run has its protocol too: the difference is
+       reported and nothing compared.
 
     A gated benchmark that the baseline does not have by its name is matched with numbers of a
     benchmark without a protocol, such as a bare `pass@1`, by the names of its metrics, where one
     gated benchmark only has a metric of that name on either side. The pair has these metrics.
+
+    A protocol that the baseline gates is gated also where the run measured it beside another.
     """
+    protocols = {bench.protocol for bench in measured}
     for index, bench in enumerate(measured):
         same = [reference for reference in baseline if reference.benchmark == bench.benchmark]
-        rule_of = partial(_rule_of, bench)
+        rule_of = partial(_rule_of, bench, protocols)
         chosen = min(filter(rule_of, same), key=rule_of, default=None)
         if chosen is not None:
-            yield Pair(index, bench, chosen)
+            gated = bench.primary or (chosen.primary and chosen.protocol == bench.protocol)
+            yield Pair(index, replace(bench, primary=gated), chosen)
         elif not same and bench.primary:
             yield from _by_metric(index, bench, measured, baseline)
 
 
-def _rule_of(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> int:
+def _rule_of(
+    bench: BenchmarkMeasurement, protocols: Collection[str], reference: BaselineBenchmark
+) -> int:
     """Which rule of `match` makes a pair of two benchmarks of one name; 0: none."""
     if reference.protocol == bench.protocol:
         return 1
     if not (reference.protocol and bench.protocol):
         return 2
-    return 3 if reference.primary and bench.primary else 0
+    other = reference.protocol not in protocols
+    return 3 if reference.primary and bench.primary and other else 0
 
 
 def _by_metric(

@@ -8,6 +8,8 @@ from pathlib import Path
 from .._util.errors import CkptbenchError
 from ..config.options import Options
 from ..results.summary import CheckpointResult, Summary
+from ..scores.composite import METRIC
+from ..scores.score import Score
 from .run import finished_runs
 
 NAMES = ("last", "best")
@@ -30,7 +32,8 @@ def named_baseline(name: str, results: Path, own: str) -> Path:
     """The folder of a complete run of one checkpoint.
 
     `last` is the run that began last. `best` has the highest composite, or, where the last run has
-    none, the best value of its first gated metric, among the runs that measured the same samples.
+    none, the best value of that run's first gated metric, among the runs that measured the same
+    samples and have every gated metric of it.
 
     Args:
         name: one of `NAMES`.
@@ -54,8 +57,13 @@ def named_baseline(name: str, results: Path, own: str) -> Path:
     last, measured = found[-1]
     if name == "last":
         return last
-    asked = _asked(measured)
-    alike = [(_merit(each), folder) for folder, each in found if _asked(each) == asked]
+    wanted = _by_metric(measured)
+    deciding = next(iter(wanted), None)
+    alike = [
+        (_merit(metrics[deciding]) if deciding is not None else 0.0, folder)
+        for folder, metrics in ((folder, _by_metric(each)) for folder, each in found)
+        if wanted.keys() <= metrics.keys()
+    ]
     return max(alike, key=lambda each: each[0])[1]
 
 
@@ -66,16 +74,19 @@ def _is_whole(summary: Summary) -> bool:
     return summary.complete and "shard" not in summary.given and not decided
 
 
-def _asked(checkpoint: CheckpointResult) -> dict[str, str]:
-    """The samples of each gated protocol."""
-    return {b.protocol: b.dataset.hash for b in checkpoint.benchmarks if b.primary}
-
-
-def _merit(checkpoint: CheckpointResult) -> float:
+def _by_metric(checkpoint: CheckpointResult) -> dict[tuple[str, ...], Score]:
+    """The composite by its weights, then the gated scores by protocol, samples and metric."""
+    found: dict[tuple[str, ...], Score] = {}
     composite = checkpoint.composite
-    scores = [composite.score] if composite is not None else []
-    scores += [s for b in checkpoint.benchmarks if b.primary for s in b.scores if s.gated]
-    for score in scores:
-        if score.value is not None and score.higher_is_better is not None:
-            return score.value if score.higher_is_better else -score.value
-    return float("-inf")
+    if composite is not None and composite.score.value is not None:
+        found[METRIC, str(sorted(composite.weights.items()))] = composite.score
+    for bench in checkpoint.benchmarks:
+        for score in bench.scores if bench.primary else ():
+            if score.gated and score.value is not None and score.higher_is_better is not None:
+                found[bench.protocol, bench.dataset.hash, score.metric] = score
+    return found
+
+
+def _merit(score: Score) -> float:
+    assert score.value is not None
+    return score.value if score.higher_is_better else -score.value

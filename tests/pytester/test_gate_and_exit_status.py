@@ -275,6 +275,7 @@ def test_the_last_and_the_best_run_are_baselines_by_name(project: Any) -> None:
     for run_id, spoiled in (("a", TEXTS[:9]), ("b", TEXTS[:2]), ("c", TEXTS[:20])):
         with project.spoiled(*spoiled):
             assert project.run(f"--run-id={run_id}").ret == 0
+    assert project.run("--run-id=k", "--k=word=1").ret == 0  # all right, but of one metric only
     project.run("--run-id=d", "--limit=5")
     project.run("--run-id=cut", "--maxfail=1", "test_hand.py")
     last = project.run("--run-id=e", "--baseline=last")

@@ -180,11 +180,30 @@ def test_a_run_that_does_not_say_what_it_planned_has_lost_nothing() -> None:
 
 
 @pytest.mark.parametrize("primary", [True, False])
-def test_a_metric_is_missing_only_where_both_sides_gate_the_protocol(primary: bool) -> None:
-    only_1 = measured("real/whole-word", shares(N, 0.6), primary=primary)
-    both = measured("real/whole-word", shares(N, 0.6, 0.8), primary=not primary)
+def test_a_metric_is_missing_where_the_baseline_gates_its_protocol(primary: bool) -> None:
+    only_1 = measured("real/whole-word", shares(N, 0.6), primary=not primary)
+    both = measured("real/whole-word", shares(N, 0.6, 0.8), primary=primary)
     found = run(only_1, LAMBADA, baseline=as_baseline(both, LAMBADA))
-    assert words(found)[0] == ["identical"]
+    assert words(found)[0] == (["identical", "missing"] if primary else ["identical"])
+
+
+def test_a_protocol_that_the_baseline_gates_is_gated_beside_another() -> None:
+    first = measured("real/single-mask", shares(N, 0.5, 0.6))
+    second = measured("real/whole-word", shares(N, 0.6, 0.8, lost=400), primary=False)
+    found = run(first, second, LAMBADA)
+    assert words(found) == [[], ["regressed", "identical"], ["identical"]]
+    assert all(verdict.gated for verdict in found.verdicts[1])
+    assert (found.in_baseline, found.compared) == (3, 3)
+
+
+def test_values_of_another_unit_do_not_take_a_metric_out_of_the_gate() -> None:
+    usual = [1.0, 0.0] * 50
+    then = as_baseline(measured("task/v1", {"task acc": usual}))
+    now = measured("task/v1", {"task acc": [2.0, *usual[1:]]})
+    found = run(now, baseline=then)
+    ((verdict,),) = found.verdicts
+    assert (verdict.word, verdict.gated) == ("incomplete", True)
+    assert "no shares" in verdict.detail
 
 
 def test_new_samples_are_left_out_of_the_comparison() -> None:
@@ -201,7 +220,7 @@ def test_a_metric_that_some_samples_never_had_is_not_gated() -> None:
     some = named(1.0, np.nan, 0.5, 1.0)
     assert not any(v.gated for v in run(some, baseline=as_baseline(some)).verdicts[0])
     ((verdict,),) = run(some, baseline=as_baseline(named(1.0, 1.0, 0.5, 1.0))).verdicts
-    assert verdict.word == "incomplete"
+    assert (verdict.word, verdict.gated) == ("incomplete", True), "the baseline gates it"
     assert "1 of 4 samples have no value of it" in verdict.detail
 
 
