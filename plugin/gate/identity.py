@@ -20,7 +20,6 @@ SETTINGS: Mapping[str, str] = {
     "chat": "chat template",
     "system_instruction": "system instruction",
     "fewshot_as_multiturn": "examples as turns",
-    "num_fewshot": "few-shot examples",
     "exec_timeout_s": "time limit of a program, s",
     "exec_memory_mb": "memory of a program, MiB",
     "exec_libraries": "libraries of a program",
@@ -35,6 +34,10 @@ UNLESS_RECORDED: Mapping[str, Scalar] = {
     "system_instruction": "",
     "fewshot_as_multiturn": False,
 }
+
+
+FIRST_REVISION = ("revision", 1)
+"""The setting of a protocol that was never corrected under its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,12 @@ def mismatches(
 def unrecorded(reference: BaselineBenchmark, settings: Mapping[str, Scalar]) -> tuple[str, ...]:
     """Settings of this run that the baseline does not record, for a note.
 
-    Answers drawn at temperature 0 have no top-p.
+    Answers drawn at temperature 0 have no top-p, and a first revision says nothing new.
     """
     absent = [
-        name for name in settings if name not in reference.settings and name not in UNLESS_RECORDED
+        name
+        for name, value in settings.items()
+        if name not in (*reference.settings, *UNLESS_RECORDED) and (name, value) != FIRST_REVISION
     ]
     if "temperature" in reference.settings:
         absent = [name for name in absent if name != "top_p"]

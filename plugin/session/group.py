@@ -201,11 +201,7 @@ class Group:
         Args:
             sample: one of the group's: its request shows how answers are generated.
         """
-        found: dict[str, Scalar] = dict(self.settings)
-        if self.protocol.revision != 1:
-            found["revision"] = self.protocol.revision
-        if self.asked.num_fewshot is not None:
-            found["num_fewshot"] = self.asked.num_fewshot
+        found: dict[str, Scalar] = {**self.settings, "revision": self.protocol.revision}
         try:
             request = self.protocol.ask(sample, self.context(0))
         except Exception:

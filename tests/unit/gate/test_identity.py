@@ -40,9 +40,15 @@ def test_what_differs_is_named_whoever_was_first(
 
 def test_a_baseline_that_records_nothing_of_chats_passes() -> None:
     assert differing({}, SYSTEM) == []
-    assert differing({"num_fewshot": 5}, SYSTEM) == []
-    held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings={"num_fewshot": 5})
+    assert differing({"max_tokens": 5}, SYSTEM) == []
+    held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings={"max_tokens": 5})
     assert "chat template" in unrecorded(held, CHAT)
+
+
+def test_a_revision_that_is_not_recorded_is_noted_from_the_second_on() -> None:
+    held = BaselineBenchmark("t", "t/v1", True, "", None, (), {}, settings={"max_tokens": 5})
+    assert unrecorded(held, {"max_tokens": 5, "revision": 1}) == ()
+    assert unrecorded(held, {"max_tokens": 5, "revision": 2}) == ("revision of the protocol",)
 
 
 def test_answers_at_temperature_0_have_no_top_p() -> None:
