@@ -185,10 +185,9 @@ def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> No
             f"{pair.name}: the baseline does not record {', '.join(absent)}; "
             "--update-baseline writes one that does"
         )
-    lost = _lost_samples(bench, reference)
-    chosen = (*scope.selection, *scope.limited)
-    if lost and chosen:
-        pending.notes.append(f"{pair.name}: {lost} ({', '.join(chosen)})")
+    lost, by = _lost_samples(bench, reference, scope)
+    if by:
+        pending.notes.append(f"{pair.name}: {lost} ({', '.join(by)})")
         lost = ""
     for score in bench.scores:
         if not _compared_metric(score, reference):
@@ -258,12 +257,20 @@ def _mismatches(pair: Pair, scope: Scope) -> tuple[list[Mismatch], list[Mismatch
     return differing, allowed
 
 
-def _lost_samples(bench: BenchmarkMeasurement, reference: BaselineBenchmark) -> str:
-    """How many samples of the baseline are not in this run's dataset; empty where all are."""
+def _lost_samples(
+    bench: BenchmarkMeasurement, reference: BaselineBenchmark, scope: Scope
+) -> tuple[str, tuple[str, ...]]:
+    """How many samples of the baseline this run lacks, empty for none; and what explains that.
+
+    A selection explains no more samples than it deselected: a file argument alone explains none.
+    """
     total = len(reference.outcomes)
     lost = 0 if bench.planned is None else len(reference.outcomes.keys() - bench.planned)
-    what = f"{lost:,} of the baseline's {total:,} samples are not in this run's dataset"
-    return what if lost else ""
+    if not lost:
+        return "", ()
+    selected = bench.deselected is None or lost <= bench.deselected
+    by = (*scope.selection, *scope.limited) if selected or scope.limited else ()
+    return f"{lost:,} of the baseline's {total:,} samples are not in this run's dataset", by
 
 
 def _lost_values(score: Score, table: SampleValues | None, reference: BaselineBenchmark) -> str:

@@ -29,6 +29,7 @@ class BenchmarkMeasurement:
         incomplete: why the scores are not of every planned sample; empty when they are.
         settings: what decides what is measured beside the samples; see `identity`.
         planned: content hashes of the planned samples; None where that is not known.
+        deselected: how many samples of the dataset were not selected; None where that is not known.
         unavailable: metrics that cannot exist with the run's settings, such as pass@5 of one trial.
         asked: share of the planned samples that were asked; 1 unless the verdict needed no more.
         looks: comparisons made before these, by metric.
@@ -43,6 +44,7 @@ class BenchmarkMeasurement:
     incomplete: str = ""
     settings: Mapping[str, Scalar] = field(default_factory=dict)
     planned: frozenset[str] | None = None
+    deselected: int | None = None
     unavailable: tuple[str, ...] = ()
     asked: float = 1.0
     looks: Mapping[str, tuple[Look, ...]] = field(default_factory=dict)

@@ -39,6 +39,8 @@ class GroupMetadata:
         dataset, source, licence: of the dataset.
         own_checkpoint: whether the suite's own fixture loads the checkpoint.
         left_out: ids of samples that the dataset left out for `--limit`.
+        collected: how many samples it has for this session, selected or not; None where that is
+            not known.
         settings: what affects the outcomes besides the engine, such as the time limit of programs.
         metrics: the metrics that a configuration file requests; None for all.
         asked: settings of the configuration file and options: `{"value": ..., "source": ...}`.
@@ -63,6 +65,7 @@ class GroupMetadata:
     licence: str = ""
     own_checkpoint: bool = False
     left_out: tuple[str, ...] = ()
+    collected: int | None = None
     settings: Mapping[str, Scalar] = field(default_factory=dict)
     metrics: tuple[str, ...] | None = None
     asked: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -143,6 +143,7 @@ class GroupFold:
             incomplete=self.coverage.missing,
             settings=own.identity,
             planned=frozenset(self.statuses),
+            deselected=None if own.collected is None else own.collected - len(self.statuses),
             unavailable=self.unavailable,
             asked=1 - self.coverage.not_needed / max(1, len(self.statuses)),
             looks=self.looks,

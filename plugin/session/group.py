@@ -80,6 +80,7 @@ class Group:
         asked: settings of the options and the configuration file.
         settings: what decides its outcomes besides the engine, such as a program's time limit.
         left_out: ids of the samples that the dataset itself left out for `--limit`.
+        collected: how many samples there are before pytest selects among them.
     """
 
     index: int
@@ -103,6 +104,7 @@ class Group:
     asked: Effective = field(default_factory=Effective)
     settings: Mapping[str, Scalar] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    collected: int | None = None
 
     @property
     def executes(self) -> bool:
@@ -239,6 +241,7 @@ class Group:
             licence=self.dataset.licence,
             own_checkpoint=self.loads_checkpoint,
             left_out=self.left_out,
+            collected=self.collected,
             settings=dict(self.settings),
             metrics=self.asked.metrics,
             asked={

@@ -141,7 +141,7 @@ class Maker:
         if not limited:
             self.collected.in_other_shards = True
             return []
-        group = self._group(source, protocol, checkpoint, limited[0], primary=primary)
+        group = self._group(source, protocol, checkpoint, limited, primary=primary)
         items: list[SampleItem] = [
             SampleItem.from_parent(
                 source.collector,
@@ -168,7 +168,7 @@ class Maker:
         source: _Source,
         protocol: EvalProtocol,
         checkpoint: CheckpointParam | None,
-        sample: Sample,
+        samples: Sequence[Sample],
         *,
         primary: bool,
     ) -> Group:
@@ -181,7 +181,7 @@ class Maker:
                 where=template.base_id,
                 remedy="give the protocol an `execute`",
             )
-        own = protocol.own_limits(sample) if protocol.own_limits is not None else {}
+        own = protocol.own_limits(samples[0]) if protocol.own_limits is not None else {}
         limits = self.options.exec_settings(own) if fixtures.executes else {}
         sampling, trials = self._sampling(source.reducer)
         return Group(
@@ -206,6 +206,7 @@ class Maker:
             asked=source.settings,
             settings={**benchmark.settings, **limits},
             left_out=tuple(getattr(source.rows, "left_out", ())),
+            collected=len(samples),
         )
 
     def _sampling(self, reducer: Reducer) -> tuple[RequestContext, int]:

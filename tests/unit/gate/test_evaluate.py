@@ -174,6 +174,15 @@ def test_a_dataset_that_lost_samples_is_incomplete() -> None:
     assert "1,440 of the baseline's 1,600 samples" in limited.notes[0]
 
 
+@pytest.mark.parametrize(("deselected", "explained"), [(1_440, True), (1_439, False), (None, True)])
+def test_a_selection_explains_no_more_samples_than_it_deselected(
+    deselected: int | None, explained: bool
+) -> None:
+    cut = replace(measured("real/whole-word", shares(160, 0.6, 0.8)), deselected=deselected)
+    found = run(cut, LAMBADA, selection=("a file argument",))
+    assert ("incomplete" not in words(found)[0]) == explained
+
+
 def test_a_run_that_does_not_say_what_it_planned_has_lost_nothing() -> None:
     found = run(replace(REAL, planned=None), LAMBADA)
     assert words(found)[0] == ["identical", "identical"]
