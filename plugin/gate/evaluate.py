@@ -14,7 +14,7 @@ from .identity import Mismatch, mismatches, unrecorded
 from .matching import Matched, Pair, match_baseline
 from .mde import Rule
 from .measurement import BenchmarkMeasurement
-from .scope import Scope
+from .scope import Scope, same_but_k
 from .verdict import Candidate, Rules, Verdict, Word, decide
 
 
@@ -168,11 +168,28 @@ def _candidates(matched: Matched, scope: Scope, rule: Rule) -> _Pending:
                     f"the baseline has {metric} of {reference.benchmark}, and this run did not "
                     f"measure {reference.benchmark}: {scope.remedy}"
                 )
-            if scope.selection:
-                pending.leave_out(name, scope.selection)
+            by = scope.selection or _chosen(matched, reference, metric, scope)
+            if by:
+                pending.leave_out(name, by)
             else:
                 pending.not_judged(None, name, "missing", reason)
     return pending
+
+
+def _chosen(
+    matched: Matched, reference: BaselineBenchmark, metric: str, scope: Scope
+) -> tuple[str, ...]:
+    """What left out a metric of a benchmark that the run measures otherwise; empty for nothing."""
+    measured = {pair.bench.benchmark: pair.bench for pair in matched.pairs}
+    found: set[str | None] = set()
+    if reference.benchmark in measured:
+        found.add(scope.chosen_protocols.get(reference.benchmark))
+    elif not reference.benchmark:
+        for name, bench in measured.items():
+            own = metric.removeprefix(f"{name}/")
+            if any(same_but_k(own, score.metric) for score in bench.scores):
+                found.add(scope.chosen_metrics.get(name))
+    return tuple(by for by in found if by)
 
 
 def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> None:

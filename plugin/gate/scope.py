@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,12 @@ from .measurement import BenchmarkMeasurement
 _SUITE = re.compile(r"(?:(?:humaneval|mbpp|codecontests|problems)/)?pass@\d+|(?:real|lambada)@\d+")
 
 
+def same_but_k(metric: str, other: str) -> bool:
+    """Whether two names are of one metric at any k: `real@1` and `real@5`."""
+    stem, at, k = metric.rpartition("@")
+    return bool(at) and k.isdecimal() and stem == other.rpartition("@")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which metrics the gate compares, and how strictly.
@@ -29,6 +35,7 @@ class Scope:
             samples of the baseline that this run lacks. Empty when everything was to be measured.
         limited: what left out samples only (`--limit`).
         chosen_metrics: by benchmark, what selected among its metrics (`--k`).
+        chosen_protocols: by benchmark, what selected among its protocols (`--protocol`).
         allowed: settings that may differ from the baseline's, see `identity.SETTINGS`.
         gate_on: metrics to gate beside those that are gated by default; `humaneval/pass@1` is
             that of one benchmark.
@@ -40,6 +47,7 @@ class Scope:
     selection: tuple[str, ...] = ()
     limited: tuple[str, ...] = ()
     chosen_metrics: Mapping[str, str] = field(default_factory=dict)
+    chosen_protocols: Mapping[str, str] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     gate_on: frozenset[str] = frozenset()
     tolerance: Mapping[str, float] = field(default_factory=dict)
@@ -131,8 +139,11 @@ class MetricNames:
         if options.sources.get("gate_on", "") == "command line":
             self.check(options.gate_on, "--gate-on")
 
-    def check_numbers(self, baseline: Baseline, where: str) -> None:
+    def check_numbers(self, baseline: Baseline, where: str, narrowed: Collection[str] = ()) -> None:
         """Refuse bare numbers of unknown metrics, and those that several benchmarks could mean.
+
+        Args:
+            narrowed: benchmarks of which some k were chosen: numbers of others are left out.
 
         Raises:
             CkptbenchError: naming the benchmarks, or the nearest known name.
@@ -141,7 +152,14 @@ class MetricNames:
             return
         # `TASK METRIC,FILTER` was written by lm-eval, perhaps for tasks that are not run here.
         numbers = [name for name in baseline.benchmarks[""].scores if "," not in name]
-        self.check(numbers, where, also=(METRIC,))
+        of_other_k = {
+            name
+            for name in numbers
+            for bench in narrowed
+            for metric in self.metrics.get(bench, ())
+            if same_but_k(name.removeprefix(f"{bench}/"), metric)
+        }
+        self.check(numbers, where, also=(METRIC, *of_other_k))
         for metric in numbers:
             owners = self.owners(metric)
             if len(owners) > 1:

@@ -22,7 +22,7 @@ def with_named_baseline(options: Options, directory: Path) -> Options:
         CkptbenchError: there is no such run.
     """
     name = str(options.baseline)
-    if name not in NAMES or options.update_baseline or (directory / name).exists():
+    if name not in NAMES or (directory / name).exists():
         return options
     found = named_baseline(name, directory / options.results_dir, options.run_id)
     return replace(options, baseline=Path(options.results_dir, found.name))

@@ -16,6 +16,7 @@ from ..config.options import Options
 from ..gate.baseline import (
     FORMAT,
     Baseline,
+    BaselineBenchmark,
     BaselineComposite,
     baseline_benchmark,
     baseline_notes,
@@ -266,12 +267,22 @@ class CheckpointFold:
             return None
         return composite(parts, DEFAULT_WEIGHTS, [t for b in gated if (t := b.table) is not None])
 
-    def as_baseline(self, result: CheckpointResult, options: Options, created: str) -> Baseline:
+    def as_baseline(
+        self,
+        result: CheckpointResult,
+        options: Options,
+        created: str,
+        previous: Baseline | None = None,
+    ) -> Baseline:
         """This checkpoint's result as a baseline.
 
         Results that were added behind those of its groups hold no samples: they are left out.
+
+        Args:
+            previous: what it may replace: its tolerances stay where none is given.
         """
         scope = Scope(tolerance=options.tolerance)
+        before = {} if previous is None else previous.benchmarks
         benchmarks = {
             bench.protocol: baseline_benchmark(
                 replace(
@@ -281,12 +292,7 @@ class CheckpointFold:
                     dataset=bench.dataset.hash,
                     settings=bench.settings,
                 ),
-                {
-                    score.metric: allowed
-                    for score in bench.scores
-                    if score.metric in group.table.metrics
-                    and (allowed := scope.given(bench.benchmark, score)) is not None
-                },
+                _tolerances(bench, group.table.metrics, scope, before.get(bench.protocol)),
             )
             for bench, group in zip(result.benchmarks, self.groups, strict=False)
         }
@@ -311,6 +317,23 @@ def _whole(bench: BenchmarkMeasurement) -> tuple[Score, ...]:
         return tuple(bench.scores)
     nothing = {"value": None, "standard_error": None, "interval": None, "reason": bench.incomplete}
     return tuple(replace(score, **nothing) for score in bench.scores)  # type: ignore[arg-type]
+
+
+def _tolerances(
+    bench: BenchmarkResult,
+    metrics: Sequence[str],
+    scope: Scope,
+    previous: BaselineBenchmark | None,
+) -> dict[str, float]:
+    """The tolerance of each metric that is given one, or was before."""
+    found = (
+        {} if previous is None else {m: t for m, t in previous.tolerance.items() if m in metrics}
+    )
+    for score in bench.scores:
+        given = scope.given(bench.benchmark, score)
+        if score.metric in metrics and given is not None:
+            found[score.metric] = given
+    return found
 
 
 def _benchmark_result(

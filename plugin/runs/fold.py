@@ -99,7 +99,7 @@ def fold_run(
         if empty := sum(nulls.get(group.number, 0) for group in folded.groups):
             notes.append(f"{empty:,} answers of {name} were null: they count as empty texts")
         if all(b.coverage.complete and not b.coverage.not_needed for b in result.benchmarks):
-            baselines[name] = folded.as_baseline(result, options, created)
+            baselines[name] = folded.as_baseline(result, options, created, baseline)
     errors = tuple(line for group in groups for line in group.errors)
     notes = [f"{name_list(names, len(results))}: {note}" for note, names in noted.items()] + notes
     return FoldedRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ import pytest
 
 from .._util.errors import CkptbenchError
 from .._util.overwrite import BASELINE, REMOVE, check_output
+from .._util.text import listed
 from ..config.options import Options
+from ..results.stored_run import GroupMetadata
 from .run import Run
 
 if TYPE_CHECKING:
@@ -59,19 +62,23 @@ def read_baseline(run: Run, directory: Path) -> Baseline | None:
 
 
 def check_baseline(run: Run, baseline: Baseline | None, config: pytest.Config) -> None:
-    """Refuse names of metrics that no benchmark has, before anything is asked or decided.
+    """Refuse what cannot be compared or replaced, before anything is asked or decided.
 
     Raises:
-        CkptbenchError: see `gate.scope`.
+        CkptbenchError: no benchmark has a metric that is named, see `gate.scope`; or the new
+            baseline would be of several checkpoints, or of a part of what the old one has.
     """
     from ..gate.scope import MetricNames
 
-    known = MetricNames.of({g.benchmark: g.reducer for g in run.store.groups() if g.primary})
+    groups = run.store.groups()
+    known = MetricNames.of({g.benchmark: g.reducer for g in groups if g.primary})
     known.check_options(config, run.options)
+    if run.options.update_baseline:
+        _check_replaced(run, groups, baseline, config)
     if baseline is None:
         return
     if not run.options.update_baseline:
-        known.check_numbers(baseline, str(run.options.baseline))
+        known.check_numbers(baseline, str(run.options.baseline), run.options.k)
     if run.options.decide == "early":
         from .early import EarlyDecision
         from .finish import scope_of
@@ -79,6 +86,36 @@ def check_baseline(run: Run, baseline: Baseline | None, config: pytest.Config) -
         outcomes, scope = run.outcomes.by_nodeid, scope_of(config, run.options)
         n_checkpoints = len(run.checkpoints)
         run.early = EarlyDecision(run.store, outcomes, run.options, baseline, scope, n_checkpoints)
+
+
+def _check_replaced(
+    run: Run, groups: Sequence[GroupMetadata], old: Baseline | None, config: pytest.Config
+) -> None:
+    """Refuse a new baseline of several checkpoints, or without what was deselected of the old."""
+    from .finish import scope_of
+
+    checkpoints = {group.checkpoint for group in groups}
+    if len(checkpoints) > 1:
+        raise CkptbenchError(
+            f"a baseline holds one checkpoint, this session has {len(checkpoints)}",
+            where="--update-baseline",
+            remedy="Give one --checkpoint.",
+        )
+    scope = scope_of(config, run.options)
+    by = [*scope.selection, *scope.limited, *scope.chosen_protocols.values()]
+    if old is None or old.bare or not by:
+        return
+    samples: dict[str, set[str]] = {protocol: set() for protocol in old.benchmarks}
+    for item in run.store.plan():
+        samples.get(groups[item.group].protocol, set()).add(item.sample)
+    lost = [p for p, held in old.benchmarks.items() if held.outcomes.keys() - samples[p]]
+    if lost:
+        raise CkptbenchError(
+            f"it has samples of {listed(lost)} that this run leaves out "
+            f"({', '.join(dict.fromkeys(by))}), and the new one would lose them",
+            where=str(run.options.baseline),
+            remedy="Run all of them, or give another file; remove this one to do without them.",
+        )
 
 
 def _check(options: Options, config: pytest.Config) -> None:
@@ -101,5 +138,8 @@ def _check(options: Options, config: pytest.Config) -> None:
     elif options.shard is not None and options.update_baseline:
         where, what = f"--shard {options.shard}", "a baseline needs all samples"
         remedy = "Write it of the run that `ckptbench merge` makes."
+    elif options.update_baseline and str(options.baseline) in ("last", "best"):
+        where, what = f"--baseline {options.baseline}", "is an earlier run, and no file to write"
+        remedy = "Give the file, such as --baseline=baselines/best.json."
     if what:
         raise CkptbenchError(what, where=where, remedy=remedy)

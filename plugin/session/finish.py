@@ -120,8 +120,6 @@ def _no_baseline_because(options: Options, folded: FoldedRun) -> str:
     """Why no baseline is written though one was requested; empty where one is, or none was."""
     if not options.update_baseline or options.baseline is None:
         return ""
-    if len(folded.checkpoints) != 1:
-        return f"a baseline holds one checkpoint, this session has {len(folded.checkpoints)}"
     return "" if folded.baselines else "the run is incomplete"
 
 
@@ -189,6 +187,7 @@ def scope_of(config: pytest.Config, options: Options) -> Scope:
             **dict.fromkeys(in_file, "metrics in --eval-config"),
             **dict.fromkeys(options.k, "--k"),
         },
+        chosen_protocols=dict.fromkeys(options.protocol, "--protocol"),
         allowed=frozenset(options.allow_mismatch),
         gate_on=frozenset(options.gate_on),
         tolerance=options.tolerance,

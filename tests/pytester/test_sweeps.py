@@ -371,8 +371,9 @@ def test_mistakes_are_told_before_anything_is_loaded(
 
 def test_several_checkpoints_are_no_baseline(trained: Any) -> None:
     result = trained.run(PATTERN, "test_bench.py", "--baseline=b", "--update-baseline")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*b was not written: a baseline holds one checkpoint*"])
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --update-baseline: a baseline holds one checkpoint, *"])
+    assert not log(trained, "alive.log")
 
 
 @pytest.mark.slow

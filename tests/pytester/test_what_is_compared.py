@@ -146,6 +146,34 @@ def test_k_leaves_out_the_metrics_of_other_k(two: Any) -> None:
     assert last_line(result).endswith("; 2 of 3 metrics of the baseline compared: exit 0")
 
 
+@pytest.mark.parametrize("named", ["word@{}", "word/word@{}"])
+def test_k_leaves_out_numbers_of_other_k(two: Any, named: str) -> None:
+    numbers = {named.format(k): 1.0 for k in (1, 5)}
+    two.file("numbers.json", json.dumps({**numbers, "other@1": 1.0, "n": 20}))
+    result = two.run("--baseline=numbers.json", "--k=word=1")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [f"note: 1 of 3 gated metrics of the baseline were left out by --k: {named.format(5)}"]
+    )
+    assert two.run("--baseline=numbers.json", "--k=other=1").ret == 0
+    two.file("numbers.json", json.dumps({**numbers, "other@1": 1.0, "ohter@3": 1.0, "n": 20}))
+    assert two.run("--baseline=numbers.json", "--k=word=1").ret == 4
+
+
+def test_protocol_leaves_out_the_gated_metrics_of_other_protocols(two: Any) -> None:
+    two.change(
+        "test_second.py",
+        'protocol=(EvalProtocol("other/plain", ask),)',
+        'protocol=(EvalProtocol("other/plain", ask), EvalProtocol("other/again", ask))',
+    )
+    assert two.run(BASELINE, "--update-baseline").ret == 0
+    result = two.run(BASELINE, "--protocol=other=again")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["note: 1 of 4 gated metrics of the baseline were left out by --protocol: other/other@1"]
+    )
+
+
 @pytest.mark.parametrize("arguments", [["--limit=10"], ["-k", "o-0 or s-0"]])
 def test_fewer_samples_are_compared_over_those_and_counted(two: Any, arguments: list[str]) -> None:
     result = two.run(BASELINE, *arguments)
@@ -179,6 +207,47 @@ def test_a_baseline_of_which_nothing_was_compared_never_passes(two: Any) -> None
         "0 of 1 metrics of the baseline compared: exit 1"
     )
     assert two.run(BASELINE, "test_bench.py", "--gate=off").ret == 0
+
+
+# What --update-baseline may not lose
+
+
+@pytest.mark.parametrize(
+    ("arguments", "by"),
+    [
+        (["-k", "test_other"], "-k"),
+        (["test_bench.py"], "a file argument"),
+        (["--limit=10"], "--limit"),
+    ],
+)
+def test_a_part_does_not_replace_the_baseline_of_the_whole(
+    two: Any, arguments: list[str], by: str
+) -> None:
+    before = (two.path / "base.json").read_bytes()
+    result = two.run(BASELINE, "--update-baseline", *arguments)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: base.json: it has samples of *({by}), and the new one*"])
+    assert (two.path / "base.json").read_bytes() == before
+    assert two.run("--baseline=part.json", "--update-baseline", *arguments).ret == 0
+    again = two.run("--baseline=part.json", "--update-baseline", *arguments)
+    assert again.ret == 0, "nothing is lost"
+    (two.path / "test_second.py").unlink()
+    assert two.run(BASELINE, "--update-baseline").ret == 0, "the suite is another"
+
+
+def test_an_earlier_run_by_name_is_no_file_to_write(two: Any) -> None:
+    result = two.run("--baseline=last", "--update-baseline")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --baseline last: is an earlier run, *"])
+
+
+def test_tolerances_stay_in_a_baseline_that_is_replaced(two: Any) -> None:
+    def held() -> Any:
+        return json.loads((two.path / "base.json").read_text())["benchmarks"]["word/plain"]
+
+    assert two.run(BASELINE, "--update-baseline", "--tolerance=word@1=3,word@5=2").ret == 0
+    assert two.run(BASELINE, "--update-baseline", "--tolerance=word@5=4").ret == 0
+    assert held()["tolerance"] == {"word@1": 0.03, "word@5": 0.04}
 
 
 # Names that a person typed
