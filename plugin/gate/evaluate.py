@@ -125,7 +125,7 @@ def evaluate_composite(
     parts = [
         (pair.bench, pair.reference)
         for pair in match_baseline(measured, baseline).pairs
-        if measured[pair.index].primary and not _mismatches(pair, scope)[0]
+        if pair.bench.primary and not _mismatches(pair, scope)[0]
     ]
     tolerance = scope.tolerance.get(score.metric, scope.tolerance.get("*", default_tolerance("")))
     rule = Rule(alpha=rules.alpha, tolerance=tolerance, seed=seed)
@@ -157,13 +157,19 @@ def _candidates(matched: Matched, scope: Scope, rule: Rule) -> _Pending:
     pending = _Pending()
     for pair in matched.pairs:
         _compare_pair(pending, pair, scope, rule)
+    protocols = {pair.reference.protocol for pair in matched.pairs}
     for reference in matched.lacking:
         bare = not reference.benchmark
         for metric in reference.scores if bare else _gated_metrics(reference, scope):
             pending.in_baseline += 1
             name = metric if bare else _full_name(reference.benchmark, metric)
             reason = f"the baseline has {metric}, and this run did not measure it"
-            if not bare:
+            if reference.protocol and reference.protocol in protocols:
+                reason = (
+                    f"the baseline gates {metric} of {reference.protocol}, which this run measures "
+                    "beside the protocol that it gates"
+                )
+            elif not bare:
                 reason = (
                     f"the baseline has {metric} of {reference.benchmark}, and this run did not "
                     f"measure {reference.benchmark}: {scope.remedy}"

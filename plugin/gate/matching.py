@@ -38,7 +38,7 @@ class Matched:
     Attributes:
         benchmarks: how many get a list of verdicts each; pairs are indexed from 0 up to it.
         pairs: what is compared.
-        lacking: gated benchmarks of the baseline that the run does not have.
+        lacking: gated benchmarks of the baseline that the run does not have, or does not gate.
     """
 
     benchmarks: int
@@ -59,8 +59,6 @@ def match(
     A gated benchmark that the baseline does not have by its name is matched with numbers of a
     benchmark without a protocol, such as a bare `pass@1`, by the names of its metrics, where one
     gated benchmark only has a metric of that name on either side. The pair has these metrics.
-
-    A protocol that the baseline gates is gated also where the run measured it beside another.
     """
     protocols = {bench.protocol for bench in measured}
     for index, bench in enumerate(measured):
@@ -68,8 +66,7 @@ def match(
         rule_of = partial(_rule_of, bench, protocols)
         chosen = min(filter(rule_of, same), key=rule_of, default=None)
         if chosen is not None:
-            gated = bench.primary or (chosen.primary and chosen.protocol == bench.protocol)
-            yield Pair(index, replace(bench, primary=gated), chosen)
+            yield Pair(index, bench, chosen)
         elif not same and bench.primary:
             yield from _by_metric(index, bench, measured, baseline)
 
@@ -116,7 +113,7 @@ def match_baseline(measured: Sequence[BenchmarkMeasurement], baseline: Baseline)
     """
     if not baseline.bare:
         pairs = tuple(match(measured, tuple(baseline.benchmarks.values())))
-        met = {pair.reference.protocol for pair in pairs}
+        met = {pair.reference.protocol for pair in pairs if pair.bench.primary}
         left = (b for b in baseline.benchmarks.values() if b.primary and b.protocol not in met)
         return Matched(len(measured), pairs, tuple(left))
     numbers = baseline.benchmarks[""]

@@ -189,20 +189,31 @@ def test_a_run_that_does_not_say_what_it_planned_has_lost_nothing() -> None:
 
 
 @pytest.mark.parametrize("primary", [True, False])
-def test_a_metric_is_missing_where_the_baseline_gates_its_protocol(primary: bool) -> None:
-    only_1 = measured("real/whole-word", shares(N, 0.6), primary=not primary)
-    both = measured("real/whole-word", shares(N, 0.6, 0.8), primary=primary)
+def test_a_metric_is_missing_only_where_both_sides_gate_the_protocol(primary: bool) -> None:
+    only_1 = measured("real/whole-word", shares(N, 0.6), primary=primary)
+    both = measured("real/whole-word", shares(N, 0.6, 0.8), primary=not primary)
     found = run(only_1, LAMBADA, baseline=as_baseline(both, LAMBADA))
-    assert words(found)[0] == (["identical", "missing"] if primary else ["identical"])
+    assert words(found)[0] == ["identical"]
 
 
-def test_a_protocol_that_the_baseline_gates_is_gated_beside_another() -> None:
+def test_a_protocol_that_is_gated_no_more_is_missing_from_the_gate() -> None:
     first = measured("real/single-mask", shares(N, 0.5, 0.6))
     second = measured("real/whole-word", shares(N, 0.6, 0.8, lost=400), primary=False)
     found = run(first, second, LAMBADA)
     assert words(found) == [[], ["regressed", "identical"], ["identical"]]
-    assert all(verdict.gated for verdict in found.verdicts[1])
-    assert (found.in_baseline, found.compared) == (3, 3)
+    assert not any(verdict.gated for verdict in found.verdicts[1])
+    assert [(verdict.metric, verdict.word) for verdict in found.missing] == [
+        ("real/real@1", "missing"),
+        ("real/real@5", "missing"),
+    ]
+    assert found.missing[0].detail == (
+        "the baseline gates real@1 of real/whole-word, which this run measures beside the protocol "
+        "that it gates"
+    )
+    assert (found.in_baseline, found.compared) == (3, 1)
+    chosen = run(first, second, LAMBADA, chosen_protocols={"real": "--protocol"})
+    assert chosen.missing == ()
+    assert "left out by --protocol: real/real@1, real/real@5" in chosen.notes[0]
 
 
 def test_values_of_another_unit_do_not_take_a_metric_out_of_the_gate() -> None:
