@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
+from ..gate.baseline import Baseline
 from ..readers.baseline import load
 from ..readers.baseline_answers import answers_path, read_answers
 from ..readers.result import SampleRow
@@ -29,15 +30,18 @@ class BaselineAnswers:
 
     def __init__(self, baseline: str, folder: Path) -> None:
         path = Path(baseline)
+        self._baseline: Baseline | None = None
+        self._own = ""
         self._sources: list[tuple[str, _Rows]] = []
         self.note, refused = "", ""
         try:
-            known = load(path)
+            self._baseline = known = load(path)
             beside = answers_path(path)
             if not path.is_dir():
                 try:
                     rows = read_answers(beside, known)
-                    self._sources.append((str(beside), lambda name: _of(rows, name)))
+                    self._own = str(beside)
+                    self._sources.append((self._own, lambda name: _of(rows, name)))
                 except CkptbenchError as error:
                     refused = f"{error.where}: {error.what}"
             first = path if path.is_dir() else path.parent
@@ -62,12 +66,22 @@ class BaselineAnswers:
                 rows = changed_rows(read(benchmark), protocol, wanted, by_hash=True)
             except (CkptbenchError, OSError):
                 continue
-            fit = {key: row for key, row in rows.items() if shows(row, wanted[key])}
+            own = source == self._own
+            fit = {k: r for k, r in rows.items() if own or self._is_the_baselines(r, wanted[k])}
             if fit:
                 self.note = f"the baseline's answers are read from {source}"
                 return fit
         self.note = self.note or f"the baseline's answers are not at hand: {self._none}"
         return {}
+
+    def _is_the_baselines(self, row: SampleRow, change: str) -> bool:
+        """Whether an answer has the baseline's value; of several trials, its status."""
+        held = self._baseline.find(row.protocol) if self._baseline is not None else None
+        if held is not None and held.metrics and row.hash in held.outcomes:
+            value = row.values.get(held.metrics[0])
+            if value is not None and held.trials_of(row.hash) == 1:
+                return value == held.outcomes[row.hash][0]
+        return shows(row, change)
 
 
 def shows(row: SampleRow, change: str) -> bool:

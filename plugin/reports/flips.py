@@ -173,9 +173,11 @@ def _changes(
     now, then = benchmark.column(metric), other.column(metric) if other else {}
     if not now or not then:
         return None
+    score = benchmark.score(metric)
+    rises = score is None or score.higher_is_better is not False
     # A comparison with NaN is false either way: a missing value is no change.
     return {
-        sample: "lost" if value < then[sample] else "won"
+        sample: "lost" if (value < then[sample]) == rises else "won"
         for sample, value in now.items()
         if sample in then and (value < then[sample] or value > then[sample])
     }

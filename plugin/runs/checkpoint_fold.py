@@ -368,7 +368,7 @@ def _flips(
     verdicts: tuple[Verdict, ...],
     baseline: Baseline | None,
 ) -> tuple[Flip, ...]:
-    """Samples whose first metric differs from the baseline's; none where it is not compared."""
+    """Samples whose first metric is worse or better than the baseline's; none if not compared."""
     reference = baseline.find(measured.protocol) if baseline is not None else None
     table = measured.table
     if reference is None or table is None or not table.metrics:
@@ -379,6 +379,9 @@ def _flips(
     then = reference.column(first)
     pairs = zip(table.samples, table.values[:, 0].tolist(), strict=True)
     both = [(nodeids[s], value, then[s]) for s, value in pairs if s in then]
+    score = measured.score(first)
+    if score is not None and score.higher_is_better is False:
+        both = [(nodeid, before, now) for nodeid, now, before in both]
     lost = sorted(nodeid for nodeid, now, before in both if now < before)
     won = sorted(nodeid for nodeid, now, before in both if now > before)
     return (*(Flip(nodeid, "lost") for nodeid in lost), *(Flip(nodeid, "won") for nodeid in won))

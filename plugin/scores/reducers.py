@@ -168,9 +168,14 @@ class Mean(_Averaging):
         """The one metric's name."""
         return (self.name or benchmark,)
 
+    @property
+    def kind(self) -> Metric:
+        """What the metric means, as it was declared."""
+        return Metric(self.unit, self.higher_is_better)
+
     def kinds(self, benchmark: str) -> dict[str, Metric]:
         """What the metric means, as it was declared."""
-        return {self.name or benchmark: Metric(self.unit, self.higher_is_better)}
+        return {self.name or benchmark: self.kind}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from ..results.evaluate import evaluate_response
 from ..results.outcome import Outcome
 from ..results.stored_run import GroupMetadata
 from ..results.summary import DatasetInfo
-from ..scores.reducers import Named, observed_by, spec_of, value_names
+from ..scores.metric import SHARE, Metric
+from ..scores.reducers import Mean, Named, observed_by, spec_of, value_names
 from ..scores.score import Reducer
 from .fixtures import GroupFixtures
 
@@ -135,6 +136,11 @@ class Group:
         """Names of the values of an item's outcome."""
         return value_names(self.reducer, self.benchmark.name)
 
+    @cached_property
+    def kind(self) -> Metric:
+        """Unit and direction of a number that the function returns."""
+        return self.reducer.kind if isinstance(self.reducer, Mean) else SHARE
+
     @property
     def all_metrics(self) -> tuple[str, ...]:
         """Names of all metrics that its outcomes are folded into."""
@@ -190,7 +196,7 @@ class Group:
         if isinstance(reducer, Named):
             names, decides = reducer.names, reducer.decides
             return evaluate_response(self.function, arguments, response, (), names, decides)
-        outcome = evaluate_response(self.function, arguments, response, reducer.ks)
+        outcome = evaluate_response(self.function, arguments, response, reducer.ks, kind=self.kind)
         if not outcome.values or not observed_by(reducer):
             return outcome
         answer = self.protocol.answer(sample) if self.protocol.answer is not None else ""
