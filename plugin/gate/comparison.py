@@ -283,7 +283,9 @@ def _shares(figures: Comparison, score: Score, n: int, rule: Rule) -> Comparison
         now, then = 1 - now, 1 - then
     p = suissa_shuster_test(now, ours, then, n)
     theirs = share_interval(figures.baseline, n)
-    mine = score.interval or share_interval(figures.current, score.n, score.standard_error)
+    mine = score.interval
+    if mine is None and score.clusters != 1:  # of one cluster nothing is known of the spread
+        mine = share_interval(figures.current, score.n, score.standard_error)
     interval = None
     if mine is not None and theirs is not None:
         interval = unpaired_interval(figures.current, mine, figures.baseline, theirs)

@@ -215,7 +215,9 @@ def rerun_command(summary: Summary, nodeid: str) -> str:
     name in theirs when there are several.
     """
     options: Sequence[str] = summary.rerun_options or [
-        f"--checkpoint={spec}" for spec in dict.fromkeys(c.spec for c in summary.checkpoints)
+        f"--checkpoint={spec}"
+        for spec in dict.fromkeys(c.spec for c in summary.checkpoints)
+        if spec
     ]
     path, colons, name = nodeid.partition("::")
     path = summary.rerun_paths.get(path, path)

@@ -62,7 +62,8 @@ def detailed_lines(summary: Summary, columns: int) -> Iterator[Line]:
 
 def _checkpoint(summary: Summary, checkpoint: CheckpointResult, columns: int) -> Iterator[Line]:
     about = "; ".join(filter(None, [checkpoint.spec, phrases.settings(checkpoint.settings)]))
-    yield Line(f"{checkpoint.name} ({about}): {phrases.answering(checkpoint)}", BOLD)
+    name = f"{checkpoint.name} ({about})" if about else checkpoint.name
+    yield Line(f"{name}: {phrases.answering(checkpoint)}", BOLD)
     if bill := phrases.bill(checkpoint):
         yield Line(tr("all sessions of the run: {bill}", bill=bill))
     if checkpoint.baseline:

@@ -160,7 +160,7 @@ class GroupFold:
         unreachable = sum(n for reason, n in reasons.items() if reason.startswith(UNREACHABLE))
         return Coverage(
             planned=len(self.statuses),
-            scored=len(self.table.samples),
+            scored=sum(self.statuses[s] in ("passed", "missed") for s in self.table.samples),
             skipped=dict(sorted(reasons.items())),
             errors=counts["error"],
             not_run=counts["not_run"],

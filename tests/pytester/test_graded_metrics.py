@@ -96,5 +96,6 @@ def test_lost_is_worse_whatever_the_direction(graded: Any, rises: bool) -> None:
     assert (changes.count("lost"), changes.count("won")) == (30, 5)
     report = (project.latest.path / "report.md").read_text("utf-8")
     assert "30 lost" in report
+    assert "--checkpoint=" not in report, "the suite's own engine has none"
     assert "not at hand" not in report + result.stdout.str()
     assert "answers are read from" in report + result.stdout.str()

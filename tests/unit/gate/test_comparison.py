@@ -293,6 +293,14 @@ def test_a_baseline_of_100_percent_of_two_samples_is_not_known_exactly() -> None
     assert c.interval[0] < 0 < c.interval[1] + 0.2
 
 
+def test_of_one_cluster_there_is_no_interval() -> None:
+    ours = replace(number(0.59, 232), clusters=1)
+    c = compare_numbers(ours, 0.7, n=200, standard_error=None, rule=RULE)
+    assert c.interval is None
+    assert c.p_worse is not None
+    assert c.p_worse > 0.05
+
+
 def test_an_error_alone_is_tested_by_welch_and_never_below_its_shares() -> None:
     ours = number(0.59, 232, error=0.0323)
     stated = compare_numbers(ours, 0.68, n=None, standard_error=0.03, rule=RULE)

@@ -59,6 +59,13 @@ def test_a_sample_with_one_trial_in_error_is_an_error(
     assert len(bench.errors) == 1
 
 
+def test_a_sample_with_trials_that_were_not_run_is_counted_once(tmp_path: Path) -> None:
+    samples = {"a": ["passed", "not_run"], "b": ["passed", "missed"], "c": ["not_run", "not_run"]}
+    (bench,) = folded(tmp_path, ("mbpp", PassAtK((1,)), samples)).benchmarks
+    coverage = bench.coverage
+    assert (coverage.planned, coverage.scored, coverage.not_run) == (3, 1, 2)
+
+
 def test_the_composite_of_an_incomplete_benchmark_has_no_value_and_says_why(
     tmp_path: Path,
 ) -> None:
