@@ -130,8 +130,8 @@ class Options:
         many="merge",
         remakes_items=True,
         help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
-        f"attn_implementation={'|'.join(key_values.ATTENTIONS)}, trust_remote_code=DIR (the one "
-        "checkpoint whose Python code may run)")
+        f"attn_implementation=NAME ({', '.join(key_values.ATTENTIONS)}), trust_remote_code=DIR "
+        "(the one checkpoint whose Python code may run)")
     engine: str = option(parse.one_of("local", "ray"), "local", "local|ray",
         help="where checkpoints are loaded: on this machine, or on the Ray cluster of RAY_ADDRESS "
         "(default local)")
