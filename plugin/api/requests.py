@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from .._util.language import tr
 from .._util.rounding import rounded
 from .._util.text import percent
 from .answer_kinds import StoredFields, answer, answer_text
@@ -48,10 +49,12 @@ class SingleRequest:
 
     Attributes:
         model_kind: kind of the models that answer it.
+        work: what a model does for it, in words that follow `cannot`.
     """
 
     __slots__ = ()
     model_kind: ClassVar[str] = "causal"
+    work: ClassVar[str] = "answer such requests"
 
     @property
     def characters(self) -> int:
@@ -98,6 +101,7 @@ class FillMask(SingleRequest):
     likelihood: bool = False
 
     model_kind: ClassVar[str] = "masked"
+    work: ClassVar[str] = "fill masks"
 
     @property
     def characters(self) -> int:
@@ -114,7 +118,7 @@ def _filled_text(stored: StoredFields) -> str:
         shown.append(f"{index + 1}. {candidate}{likely}")
     rank = stored.get("rank")
     if rank is not None and rank > CANDIDATES:
-        shown.append(f"the answer is {rank}.")
+        shown.append(tr("(correct answer: rank {n})", n=rank))
     return "   ".join(shown) or "no candidates"
 
 
@@ -198,6 +202,8 @@ class Generate(SingleRequest):
     alone: bool = False
     conversation: Conversation | None = None
 
+    work: ClassVar[str] = "generate text"
+
     @property
     def chats(self) -> bool:
         """Whether it goes through a chat template."""
@@ -252,6 +258,8 @@ class LogLikelihood(SingleRequest):
     continuation: str
     conversation: Conversation | None = None
 
+    work: ClassVar[str] = "score continuations"
+
     @property
     def characters(self) -> int:
         return len(self.context) + len(self.continuation) + _characters(self.conversation)
@@ -267,6 +275,8 @@ class LogLikelihoodRolling(SingleRequest):
     """
 
     text: str
+
+    work: ClassVar[str] = "score texts"
 
     @property
     def characters(self) -> int:

@@ -39,8 +39,8 @@ def register(commands: Commands) -> None:
         kinds,
         "real-k",
         _real_k,
-        "Build Real@K samples from Korean texts. Texts with a pronoun are dropped; a noun that "
-        "occurs more than once in a text is to be predicted at its second mention.",
+        "Build Real@K samples from Korean texts. Texts with a pronoun are dropped; each sample "
+        "masks the second mention of a repeated noun.",
         help="Real@K samples: predict a noun at its second mention in a text",
         examples=_EXAMPLES,
     )

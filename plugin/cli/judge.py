@@ -12,6 +12,7 @@ from typing import Any
 
 from .._util.errors import CkptbenchError
 from .._util.overwrite import VERDICTS, check_output
+from .._util.text import counted
 from ..config.options import exec_limits
 from ..config.parsers import contest_tests, exec_timeout, k_values
 from .arguments import Commands, add_command, add_force, add_options
@@ -138,7 +139,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"note: {note}")
     broken = sum(row["verdict"] == "error" for row in rows)
     if broken:
-        print(f"ckptbench: {broken:,} programs could not be judged: no score", file=sys.stderr)
+        print(
+            f"ckptbench: {counted(broken, 'program')} could not be judged: no score",
+            file=sys.stderr,
+        )
     return int(broken > 0)
 
 
@@ -198,10 +202,13 @@ def _print_scores(
     verdicts = Counter(row["verdict"] for row in rows)
     shown = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
     sizes = [len(passed) for passed in trials.values()]
-    print(f"{len(rows):,} programs for {len(trials):,} problems: {shown}")
+    print(f"{counted(len(rows), 'program')} for {counted(len(trials), 'problem')}: {shown}")
     print(f"trials a problem: {min(sizes)}" + (f" to {max(sizes)}" * (min(sizes) < max(sizes))))
     if unanswered:
-        print(f"{len(unanswered):,} problems have no answer and are left out: {unanswered[0]} ...")
+        left_out = "problem has no answer and is left out"
+        if len(unanswered) > 1:
+            left_out = "problems have no answer and are left out"
+        print(f"{len(unanswered):,} {left_out}: {unanswered[0]} ...")
     for hint in hints:
         print(hint)
     for k in ks if not verdicts["error"] else ():

@@ -73,7 +73,7 @@ def register(commands: Commands) -> None:
         type=percentage("percentage points from 0 to 100"),
         default=0.01,
         metavar="PP",
-        help="drop in percentage points that never fails (default 1)",
+        help="largest drop, in percentage points, that does not fail the gate (default 1)",
     )
     _add_assumptions(plan)
     plan.add_argument(

@@ -56,7 +56,7 @@ def register(commands: Commands) -> None:
         type=_formats,
         default=None,
         metavar="FORMAT[,...]",
-        help="files to write: html, md, text (default html,md)",
+        help="files to write: html, md, plots, text (default html,md)",
     )
     add_force(report)
     report.add_argument(

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _verify(stores)
     if arguments.older_than is None and not arguments.kept:
         raise CkptbenchError(
-            "prune removes nothing unless it is told what",
+            "prune needs a selection",
             where="ckptbench store prune",
             remedy="give --older-than DAYS, --except RUN, or both",
         )
@@ -95,7 +95,7 @@ def _verify(stores: list[Path]) -> int:
     for store in stores:
         found = faults(store)
         damaged += bool(found)
-        for line in found or ["whole"]:
+        for line in found or ["intact"]:
             print(f"{store}: {line}")
     if damaged:
         tell(

@@ -54,7 +54,10 @@ def register(commands: Commands) -> None:
         "--once", action="store_true", help="evaluate the checkpoints that are there, then exit"
     )
     watch.add_argument(
-        "--idle", type=_seconds, metavar="SECONDS", help="exit when nothing is new for this long"
+        "--idle",
+        type=_seconds,
+        metavar="SECONDS",
+        help="exit after this many seconds without a new checkpoint",
     )
     watch.add_argument(
         "--stop-early",

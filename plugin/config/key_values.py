@@ -44,7 +44,7 @@ _INSTEAD: Mapping[str, str] = {
 # --model-args: only what none of the options covers.
 _MODEL_KEYS = ("revision", "attn_implementation", "trust_remote_code")
 _EVERYBODY = ("true", "1", "yes", "on")
-_ATTENTIONS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
+ATTENTIONS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 _OPTIONS: Mapping[str, str] = {
     "pretrained": "--checkpoint=SPEC",
     "model": "--checkpoint=SPEC",
@@ -160,11 +160,11 @@ def model_args(text: str) -> dict[str, str]:
             )
         if not isinstance(value, str) or not value:
             raise expected(f"a name for {key}", value)
-    attention = found.get("attn_implementation", _ATTENTIONS[0])
-    if attention not in _ATTENTIONS:
+    attention = found.get("attn_implementation", ATTENTIONS[0])
+    if attention not in ATTENTIONS:
         raise ArgumentTypeError(
-            f"expected attn_implementation to be one of {', '.join(_ATTENTIONS)}, got "
-            f"{attention!r}{nearest(str(attention), _ATTENTIONS)}"
+            f"expected attn_implementation to be one of {', '.join(ATTENTIONS)}, got "
+            f"{attention!r}{nearest(str(attention), ATTENTIONS)}"
         )
     return found
 

@@ -130,14 +130,14 @@ class Options:
         many="merge",
         remakes_items=True,
         help="how checkpoints are loaded: revision=REV (of a name on the Hugging Face Hub), "
-        "attn_implementation=eager|sdpa|flash_attention_2, trust_remote_code=DIR (the one "
-        "checkpoint whose Python code may run)")
+        f"attn_implementation=NAME ({', '.join(key_values.ATTENTIONS)}), trust_remote_code=DIR "
+        "(the one checkpoint whose Python code may run)")
     engine: str = option(parse.one_of("local", "ray"), "local", "local|ray",
         help="where checkpoints are loaded: on this machine, or on the Ray cluster of RAY_ADDRESS "
         "(default local)")
     replicas: int | None = option(parse.positive_int, None, "N",
         help="copies of the model on the Ray cluster (default: as many as its GPUs hold; without "
-        "GPUs, one a node)")
+        "GPUs, one per node)")
     replica_resources: Mapping[str, float] = option(key_values.resources, {}, "NAME=N[,...]",
         many="merge",
         help="what a copy needs of a node: cpus, gpus, or a resource of the cluster's own, such as "
@@ -147,7 +147,8 @@ class Options:
 
     limit: int | float | None = option(parse.limit, None, "N|SHARE",
         heading="benchmarks and data", remakes_items=True,
-        help="run only the first N samples of each benchmark, or this share of them")
+        help="run only the first N samples of each benchmark, or this share of them; problems of "
+        "CodeContests are drawn by --seed")
     # A sample has one id in every part and in the whole: a rerun of it needs no part.
     shard: Shard | None = option(parse.shard, None, "I/N",
         help="run only this part of the samples, such as 3/16; `ckptbench merge` puts the parts "
@@ -169,7 +170,8 @@ class Options:
         remakes_items=True,
         help="values of k for a benchmark's top-k or pass@k scores, such as real=1,5,10")
     seed: int = option(parse.whole_number, 0, "N", samples=True, remakes_items=True,
-        help="random seed for sampling, bootstrap and permutation tests")
+        help="random seed of sampled answers, of the problems and tests drawn of CodeContests, of "
+        "the order of --decide=early, of the samples of --noise-floor, and of simulated p-values")
     data: Mapping[str, Path] = option(parse.data_file, {}, "BENCH=FILE", many="merge",
         remakes_items=True,
         help="data file of a benchmark, such as mbpp=mbpp.jsonl; may be repeated")
@@ -259,8 +261,8 @@ class Options:
     update_baseline: bool = switch(
         help="write the scores of this run to the --baseline file, if the run is complete")
     gate: str = option(parse.one_of(*parse.GATES), "regress", "|".join(parse.GATES),
-        help="what makes the exit status 1: a significant regression (regress), an inconclusive "
-        "drop as well (strict), or no score at all (off); errors always do")
+        help="what makes the exit status 1: a significant regression (regress), any inconclusive "
+        "verdict as well (strict), or no score at all (off); errors always do")
     tolerance: Mapping[str, float] = option(parse.tolerances, {}, "METRIC=POINTS[,...]",
         many="merge",
         help="allowed drop in percentage points, for all metrics or by metric (default 1.0)")
@@ -290,8 +292,9 @@ class Options:
         help="test cases of --junitxml: the metrics, failed where they fail the gate, or every "
         "sample, failed where it was missed")
     lang: str = option(parse.one_of("en", "ko"), "", "en|ko",
-        help="language of the summary, the page and the other reports for people (default: ko "
-        "where LC_ALL, LC_MESSAGES or LANG says so, else en); files for programs stay English")
+        help="language of human-readable output: terminal summary, HTML and Markdown reports "
+        "(default: ko where LC_ALL, LC_MESSAGES or LANG says so, else en); files for programs stay "
+        "English")
     results_dir: Path = option(Path, Path("results"), "DIR",
         help="folder that holds the runs' folders")
     dry_run: bool = switch(

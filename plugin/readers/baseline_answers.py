@@ -79,7 +79,7 @@ def read_answers(path: Path, baseline: Baseline) -> list[SampleRow]:
         ]
         found = (head["format"], head["baseline"])
     except FileNotFoundError:
-        raise CkptbenchError("there is no such file", where=str(path), remedy=_REMEDY) from None
+        raise CkptbenchError("does not exist", where=str(path), remedy=_REMEDY) from None
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         what = f"cannot be read: {type(error).__name__}: {error}"
         raise CkptbenchError(what, where=str(path), remedy=_REMEDY) from None

@@ -43,13 +43,13 @@ class BaselineAnswers:
                     self._own = str(beside)
                     self._sources.append((self._own, lambda name: _of(rows, name)))
                 except CkptbenchError as error:
-                    refused = f"{error.where}: {error.what}"
+                    refused = f"{error.where} {error.what}"
             first = path if path.is_dir() else path.parent
             self._sources += _runs_with(known.fingerprint, first, folder)
         except (CkptbenchError, OSError) as error:
             refused = f"{baseline}: {error.what if isinstance(error, CkptbenchError) else error}"
-        nowhere = f"no run of its checkpoint is in {folder.parent}"
-        self._none = "; ".join(filter(None, [refused, nowhere]))
+        nowhere = f"{folder.parent} has no run of that checkpoint"
+        self._none = ", and ".join(filter(None, [refused, nowhere]))
 
     def rows(
         self, benchmark: str, protocol: str, wanted: Mapping[str, str]
@@ -71,7 +71,7 @@ class BaselineAnswers:
             if fit:
                 self.note = f"the baseline's answers are read from {source}"
                 return fit
-        self.note = self.note or f"the baseline's answers are not at hand: {self._none}"
+        self.note = self.note or f"baseline answers not available: {self._none}"
         return {}
 
     def _is_the_baselines(self, row: SampleRow, change: str) -> bool:

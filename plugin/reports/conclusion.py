@@ -181,7 +181,10 @@ def _inconclusive(verdict: Verdict) -> str:
     if figures is None or figures.p_worse is None:
         return _change(verdict)
     if figures.mde is None:
-        return tr("{change}, and no drop would be found here", change=_change(verdict))
+        return tr(
+            "{change}, and this comparison could not detect a drop of any size",
+            change=_change(verdict),
+        )
     return f"{_change(verdict)}, {tr('MDE {size}', size=units.size(figures.mde, figures.unit))}"
 
 

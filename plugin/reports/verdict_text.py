@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from .._util.language import is_english, stored, tr
 from .._util.text import count, probability
 from ..gate.units import size
 from ..gate.verdict import Comparison, Verdict
+
+_NOT_FOUND = re.compile(r"a (drop|rise) of (.+?) would not have been found")
 
 
 def verdict_p(verdict: Verdict | None) -> str:
@@ -42,7 +47,7 @@ def detail_of(verdict: Verdict) -> str:
         )
     parts.append(verdict_p(verdict) or _not_tested(figures))
     if verdict.word == "inconclusive" and verdict.p_adjusted is not None:
-        parts.append(_sensitivity(figures))
+        parts += [*_not_found(verdict), _sensitivity(figures)]
     return ", ".join(parts)
 
 
@@ -52,8 +57,17 @@ def _not_tested(figures: Comparison) -> str:
     return tr("not tested: one side has no standard error")
 
 
+def _not_found(verdict: Verdict) -> Iterator[str]:
+    """The change that the comparison was to find, where that is why nothing is concluded."""
+    if found := _NOT_FOUND.search(verdict.detail):
+        if found[1] == "drop":
+            yield tr("a drop of {size} would not have been found", size=found[2])
+        else:
+            yield tr("a rise of {size} would not have been found", size=found[2])
+
+
 def _sensitivity(figures: Comparison) -> str:
     at = "" if figures.n is None else f" (n = {count(figures.n)})"
     if figures.mde is None:
-        return tr("no drop would be found here") + at
+        return tr("this comparison could not detect a drop of any size") + at
     return tr("MDE {size}", size=size(figures.mde, figures.unit)) + at

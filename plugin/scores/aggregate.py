@@ -178,7 +178,7 @@ def _mean(metric: str, values: NDArray[np.float64], groups: Partition, kind: Met
     made = interval_of_mean(
         values, groups, "bounded" if bounded else "unbounded", scale=largest or 1.0
     )
-    reason = made.reason if standard_error is not None else "one cluster has no standard error"
+    reason = made.reason if standard_error is not None else "no standard error (only one cluster)"
     return Score(
         metric,
         float(values.mean()),

@@ -91,7 +91,7 @@ def composite(
         values = table.values[:, columns]
         error = cluster_standard_error(values @ weight, group)
         if error is None:
-            return Score(METRIC, value, n, clusters, reason="one cluster has no standard error")
+            return Score(METRIC, value, n, clusters, reason="no standard error (only one cluster)")
         errors.append(error)
         blocks.append(correlations_of_means(values, group))
     standard_error = sqrt(fsum(error * error for error in errors))

@@ -148,7 +148,7 @@ def interval_of_mean(
     if kind != "unbounded" and (values.min() < 0 or values.max() > scale):
         raise ValueError(f"values from {values.min():g} to {values.max():g}, not 0 to {scale:g}")
     if groups.clusters < 2:
-        return MeanInterval(None, reason="one cluster has no interval")
+        return MeanInterval(None, reason="no interval (only one cluster)")
     if kind == "unbounded":
         low, high = hall_t_interval(groups.sums(values), groups.sizes)
         if not low < high:

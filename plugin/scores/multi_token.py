@@ -84,7 +84,7 @@ def _share(name: str, parts: Floats, wholes: Floats, texts: Sequence[HeadCounts]
     value = sums.sum() / sizes.sum()
     score = Score(name, float(value), n, groups.clusters)
     if groups.clusters < 2:
-        return replace(score, reason="one cluster has no standard error")
+        return replace(score, reason="no standard error (only one cluster)")
     low, high = korn_graubard_interval(sums, sizes)
     return replace(
         score,

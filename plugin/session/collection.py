@@ -195,7 +195,7 @@ class Collected:
             checkpoints: how many the session has.
         """
         notes = tuple(
-            f"{benchmark} was not asked of {name_list(list(dict.fromkeys(names)), checkpoints)}: "
+            f"{benchmark} was skipped for {name_list(list(dict.fromkeys(names)), checkpoints)}: "
             f"{why}"
             for (benchmark, why), names in self._unasked.items()
         )

@@ -112,7 +112,8 @@ def _notes_on_parts(run: Run) -> list[str]:
     """That not all samples were to be asked, which the samples that were do not tell."""
     notes = run.early.notes() if run.early is not None else []
     if run.options.shard is not None:
-        notes.append(f"shard {run.options.shard} of the samples: ckptbench merge makes the whole")
+        shard = run.options.shard
+        notes.append(f"covers shard {shard} only; combine all shards with `ckptbench merge`")
     return notes
 
 

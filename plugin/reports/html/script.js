@@ -136,7 +136,7 @@ function setUpFlips() {
     const shown = texts.filter(([label], place) => place === 0 || label === "expected");
     const others = texts.filter((text) => !shown.includes(text));
     const facts = element("dl", {}, ...shown.map(fieldFact),
-      fact(tr("{model} said", { model }), reference ?? tr("not at hand")), fact(tr("{model} says", { model: checkpoint }), response));
+      fact(tr("{model} said", { model }), reference ?? tr("not available")), fact(tr("{model} says", { model: checkpoint }), response));
     const rest = element("details", { className: "whole" }, element("summary", { textContent: tr("The item and its other fields") }),
       element("dl", {}, fact(tr("item"), element("code", { textContent: nodeid })), ...others.map(fieldFact)));
     return element("li", { className: `flip ${won ? "won" : "lost"}` }, heading, facts, rest);

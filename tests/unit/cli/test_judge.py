@@ -65,6 +65,9 @@ def test_problems_without_an_answer_are_told(
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
     assert judge(file, "--dataset", "humaneval", "--data", problems) == 0
     assert "problems have no answer and are left out" in capsys.readouterr().out
+    file.write_text(file.read_text().splitlines(keepends=True)[0])
+    assert judge(file, "--dataset", "humaneval", "--data", problems) == 0
+    assert "1 program for 1 problem: 1 pass" in capsys.readouterr().out
 
 
 def test_what_cannot_be_used_is_one_message(

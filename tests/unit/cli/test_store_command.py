@@ -50,7 +50,7 @@ def test_damage_is_named_and_decides_the_exit_status(
     said = capsys.readouterr()
     assert f"{store}: 1 answers differ from their checksums" in said.out
     assert f"{results / 'nightly' / STORE}: cannot be read: file is not a database" in said.out
-    assert "step-1/store.sqlite: whole" in said.out
+    assert "step-1/store.sqlite: intact" in said.out
     assert "2 stores damaged" in said.err
 
 

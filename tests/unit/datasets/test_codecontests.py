@@ -175,6 +175,8 @@ def test_the_reader_is_told_who_was_left_out_and_how_much_is_tested(file: Path) 
     first, second = part.left_out
     assert left_out == f"--limit drew 18 of 20 problems by the seed; left out: {first}, {second}"
     assert tested == "4 tests a problem, of 25 that it has"
+    (tested,) = limited(codecontests.load(file, tests="sample:1"), None).notes
+    assert tested == "1 test a problem, of 25 that it has"
 
 
 def test_a_smaller_limit_keeps_a_part_of_a_larger_ones(file: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from string import Formatter
 from types import SimpleNamespace
@@ -18,6 +19,14 @@ import ckptbench
 from ckptbench._util.language import counted, listed, of_locale, spoken, stored, tr
 from ckptbench._util.text import width
 from ckptbench.analysis.conclude import conclude
+from ckptbench.api.answer_kinds import answer_text
+from ckptbench.api.requests import (
+    FillMask,
+    Generate,
+    LogLikelihood,
+    LogLikelihoodRolling,
+    SingleRequest,
+)
 from ckptbench.gate.units import NO_DROP
 from ckptbench.gate.verdict import WORDS
 from ckptbench.reports import conclusion, rows
@@ -132,6 +141,7 @@ def test_reasons_are_made_of_the_verdicts_figures(make: SimpleNamespace) -> None
     fallen = make.paired("real@1", 0.63, 0.68)
     worse = make.verdict("regressed", fallen, "in English", 0.0106)
     small = make.verdict("inconclusive", make.paired("real@1", 0.68, 0.68), "in English", 0.4)
+    blind = replace(small, detail="no difference; a drop of 5.00 pp would not have been found: MDE")
     bare = make.verdict("inconclusive", make.point("real@1", 0.63, 0.68), "in English")
     assert detail_of(worse) == "in English"
     with spoken(KOREAN):
@@ -140,6 +150,9 @@ def test_reasons_are_made_of_the_verdicts_figures(make: SimpleNamespace) -> None
             "저하 p(Holm) = 0.0106"
         )
         assert detail_of(small) == "차이 없음, 저하 p(Holm) = 0.4000, MDE 2.41 pp (n = 200)"
+        assert detail_of(blind) == (
+            "차이 없음, 저하 p(Holm) = 0.4000, 5.00 pp 하락을 검출할 수 없음, MDE 2.41 pp (n = 200)"
+        )
         assert detail_of(bare) == (
             "5.00 pp 나빠짐, 허용 범위 1.00 pp, 검정하지 않음: 기준선에 n도 표준오차도 없음"
         )
@@ -158,6 +171,37 @@ def test_reasons_without_figures_are_known_by_their_text(make: SimpleNamespace) 
         nested = "there is no composite: lambada@1 was not measured"
         assert stored(nested) == "종합 점수 없음: lambada@1 지표를 측정하지 않음"
         assert stored("something that nobody translated") == "something that nobody translated"
+
+
+@pytest.mark.parametrize("request_kind", [FillMask, Generate, LogLikelihood, LogLikelihoodRolling])
+def test_why_a_checkpoint_is_skipped_has_no_english_word(request_kind: type[SingleRequest]) -> None:
+    kind = "causal" if request_kind.model_kind == "masked" else "masked"
+    why = f"a {kind} language model cannot {request_kind.work}"
+    with spoken(KOREAN):
+        shown = stored(f"problems was skipped for checkpoint-100: {why}")
+    assert shown.startswith("problems: checkpoint-100에서는 실행하지 않음 (")
+    assert re.findall("[A-Za-z]+", shown) == ["problems", "checkpoint"]
+
+
+def test_the_rank_of_an_answer_that_is_not_shown() -> None:
+    filled = {"kind": "filled", "candidates": ["가"], "logprobs": [-1.0], "rank": 10}
+    assert answer_text(filled) == "1. 가 36.79%   (correct answer: rank 10)"
+    with spoken(KOREAN):
+        assert answer_text(filled) == "1. 가 36.79%   (정답은 10위)"
+
+
+def test_why_the_baselines_answers_are_not_available() -> None:
+    with spoken(KOREAN):
+        absent = "b.answers.jsonl.gz does not exist, and results has no run of that checkpoint"
+        assert stored(f"baseline answers not available: {absent}") == (
+            "기준선의 답을 찾을 수 없음: b.answers.jsonl.gz 파일이 없고, "
+            "results에 그 체크포인트의 실행이 없음"
+        )
+        other = "x.gz holds the answers of another baseline, and r has no run of that checkpoint"
+        assert stored(f"baseline answers not available: {other}") == (
+            "기준선의 답을 찾을 수 없음: x.gz 파일은 다른 기준선의 답임, "
+            "r에 그 체크포인트의 실행이 없음"
+        )
 
 
 def test_wide_characters_keep_tables_aligned(regressed: Summary) -> None:

@@ -62,7 +62,7 @@ def test_flips_are_folded_and_told_apart(fallen: Any) -> None:
     assert rows[0][2].strip() == r"0000: \[MASK\]은 조선의 궁궐이다. 관광객이 궁궐을 찾는다."
     assert [cell.strip() for cell in rows[0][3:]] == ["궁궐", "-", "1. 틀림 2. 틀림 3. 궁궐"]
     assert "| the baseline said | checkpoint-655 says |" in text
-    assert "the baseline's answers are not at hand: baselines/best.json: there is no such" in text
+    assert "baseline answers not available: baselines/best.json: there is no such" in text
 
 
 def test_of_many_flips_the_first_are_shown_and_the_rest_counted(sweep: Callable[..., Any]) -> None:

@@ -145,7 +145,7 @@ def test_one_cluster_has_no_error() -> None:
     one = table(ONLY_METRIC, np.array([[1.0]]))
     score = composite(scores(one), ONLY, [one])
     assert (score.value, score.standard_error) == (1.0, None)
-    assert score.reason == "one cluster has no standard error"
+    assert score.reason == "no standard error (only one cluster)"
 
 
 def test_a_metric_that_stands_in_two_tables_is_a_mistake() -> None:

@@ -139,13 +139,13 @@ def test_clusters_that_all_agree_do_not_claim_certainty() -> None:
 def test_one_cluster_has_a_value_and_says_why_it_has_no_error() -> None:
     (score,) = fold(table([1.0, 0.0], "aa"))
     assert (score.value, score.standard_error, score.interval) == (0.5, None, None)
-    assert score.reason == "one cluster has no standard error"
+    assert score.reason == "no standard error (only one cluster)"
 
 
 def test_one_sample_has_neither_error_nor_interval() -> None:
     (score,) = fold(table([1.0]))
     assert (score.standard_error, score.interval, score.method) == (None, None, "")
-    assert score.reason == "one cluster has no standard error"
+    assert score.reason == "no standard error (only one cluster)"
 
 
 def test_values_without_bounds_that_all_agree_say_why_there_is_no_interval() -> None:

@@ -152,7 +152,11 @@ def test_a_value_out_of_its_declared_range_is_a_mistake() -> None:
 
 def test_one_cluster_has_no_interval() -> None:
     found = interval_of_mean(np.array([0.0, 1.0]), partition(["a", "a"]), "share")
-    assert (found.interval, found.method, found.reason) == (None, "", "one cluster has no interval")
+    assert (found.interval, found.method, found.reason) == (
+        None,
+        "",
+        "no interval (only one cluster)",
+    )
     assert share_interval(1.0, 1) is None
 
 

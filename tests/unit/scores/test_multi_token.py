@@ -86,7 +86,7 @@ def test_other_checkpoints_and_benchmarks_have_none(texts: list[HeadCounts], hea
 def test_one_cluster_has_a_value_alone() -> None:
     scores = multi_token_scores(TEXTS[:2], 3)
     assert all(score.value is not None and score.interval is None for score in scores)
-    assert {score.reason for score in scores} == {"one cluster has no standard error"}
+    assert {score.reason for score in scores} == {"no standard error (only one cluster)"}
 
 
 def test_texts_that_are_too_short_for_a_head_say_so() -> None:
