@@ -7,13 +7,17 @@ start at once cannot both have it.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from .._util.errors import CkptbenchError
 from .._util.processes import is_alive, start_of
+from .integrity import UNREADABLE, read_only
+from .layout import STORE
 
 STALE_S = 300.0
 """Seconds without a heartbeat after which a lease counts as left behind."""
@@ -58,6 +62,11 @@ class Lease:
         """Seconds since its last sign of life."""
         return max(0.0, time.time() - self.beat)  # clocks of two machines may differ
 
+    @property
+    def last_sign(self) -> str:
+        """How long it has been silent, in words."""
+        return f"last sign of life {self.silent_s:.0f} s ago"
+
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
 
@@ -72,8 +81,7 @@ def left_behind(stored: str | None, lease: Lease, folder: Path) -> Lease | None:
     if held is not None and held.holds_against(lease):
         doubt = "" if held.host == lease.host else ", which cannot be seen from this machine"
         raise CkptbenchError(
-            f"another session works in this folder: {held}, "
-            f"last sign of life {held.silent_s:.0f} s ago",
+            f"another session works in this folder: {held}, {held.last_sign}",
             where=str(folder),
             remedy=f"Run this one with another --run-id, then `ckptbench merge {folder} "
             f"{folder.parent}/OTHER -o {folder.parent}/MERGED`; or wait for that one to end "
@@ -81,3 +89,15 @@ def left_behind(stored: str | None, lease: Lease, folder: Path) -> Lease | None:
             f"that command takes the run over once there was no sign of life for {STALE_S:.0f} s.",
         )
     return held
+
+
+def who_works_in(folder: Path) -> Lease | None:
+    """The session that keeps others out of a run's folder; None also where none can be found."""
+    try:
+        with closing(read_only(folder / STORE)) as db:
+            row = db.execute("SELECT value FROM meta WHERE name = 'lease'").fetchone()
+        held = Lease(**json.loads(row[0])) if row else None
+    except (*UNREADABLE, ValueError, TypeError):
+        return None
+    newcomer = Lease.now("", os.getpid())
+    return held if held is not None and held.holds_against(newcomer) else None

@@ -18,7 +18,7 @@ from ckptbench import CkptbenchError
 from ckptbench._util import processes
 from ckptbench.results.answers import Key
 from ckptbench.results.layout import STORE
-from ckptbench.results.lease import STALE_S, Lease, left_behind
+from ckptbench.results.lease import STALE_S, Lease, left_behind, who_works_in
 from ckptbench.results.store import RunStore
 
 HERE = socket.gethostname()
@@ -138,3 +138,16 @@ def test_answers_are_not_assigned_in_the_plan_of_another_session(tmp_path: Path)
     plan(RunStore(tmp_path), Lease("other", os.getpid(), HERE, time.time()))
     with pytest.raises(CkptbenchError, match="taken over"):
         store.serve([(0, 0, key, "{}")])
+
+
+def test_it_is_found_out_who_works_in_a_folder(tmp_path: Path) -> None:
+    assert who_works_in(tmp_path) is None
+    store, other = RunStore(tmp_path), Lease.now("other", os.getppid())
+    assert who_works_in(tmp_path) is None
+    plan(store, other)
+    assert who_works_in(tmp_path) == other
+    plan(RunStore(tmp_path / "left"), Lease("late", dead(), HERE, time.time()))
+    assert who_works_in(tmp_path / "left") is None
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / STORE).write_text("no database")
+    assert who_works_in(tmp_path / "damaged") is None
