@@ -103,6 +103,8 @@ def fold_pytest_arguments(argv: Sequence[str]) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Watch; see the epilog for the exit status."""
+    from ckptbench.fixtures.endpoints import supervise
+
     from ..reports.write import check_formats
     from ..watch.watcher import Watcher, WatchSettings
 
@@ -135,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     stop = threading.Event()
     with _signals(stop) as received:
-        watcher = Watcher(settings, stop, _print)
+        watcher = Watcher(settings, stop, _print, supervise.start)
         absent = "" if folder.is_dir() else " (which is not there yet)"
         _print(f"watching {folder}{absent}, results in {arguments.results_dir / name}")
         status = 1

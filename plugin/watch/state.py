@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from .._util.errors import CkptbenchError
 from ..results.environment import hide_secrets
 
 FILE = "watch.json"
+LOCK = "watch.lock"
 FORMAT = "ckptbench.watch/1"
 _REMEDY = "choose another --run-id"
 
@@ -72,3 +74,32 @@ def read_state(run: Path, watched: Path, arguments: Sequence[str]) -> WatchState
     if mismatch:
         raise CkptbenchError(mismatch, where=str(path), remedy=remedy)
     return replace(state, arguments=new.arguments)
+
+
+@contextmanager
+def sole_watch(run: Path) -> Iterator[None]:
+    """Around a watch, which alone writes its run; the lock ends with the process, however it ends.
+
+    Raises:
+        CkptbenchError: another watch writes this run, or its folder cannot be created.
+    """
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        lock = (run / LOCK).open("ab")
+    except OSError as error:
+        remedy = "choose another folder with --results-dir"
+        raise CkptbenchError(f"cannot be written: {error}", where=str(run), remedy=remedy) from None
+    with lock:
+        try:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CkptbenchError(
+                "another watch writes this run",
+                where=str(run),
+                remedy=f"end that one first, or {_REMEDY}",
+            ) from None
+        except (ImportError, OSError):  # no such locks on this system, or in this file system
+            pass
+        yield

@@ -1,19 +1,11 @@
-"""The loop of a watch: scan, evaluate what is ready, rewrite the run, and decide when to end.
-
-Each checkpoint is evaluated in a pytest process and a run of its own.
-"""
+"""The loop of a watch: scan, evaluate what is ready, rewrite the run, and decide when to end."""
 
 from __future__ import annotations
 
 import math
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -22,21 +14,20 @@ from .._util.errors import CkptbenchError
 from .._util.names import natural_key
 from ..analysis.conclusions import Stopping
 from ..checkpoints.kind import why_incomplete
-from ..readers.run import SUMMARY, read_summary
+from ..readers.run import read_summary
 from ..reports.rows import benchmark_rows, composite_row
 from ..results.layout import PARTS
+from ..results.lease import who_works_in
 from ..results.summary import Summary
 from ..runs.merge_watched import join
+from .evaluation import Evaluated, Start, evaluate
 from .scan import PATTERNS, Ready, Scanner, Snapshot, signature_of
-from .state import read_state
+from .state import read_state, sole_watch
 
 ENOUGH = 3
 Order = Literal["oldest-first", "newest-first"]
 # pytest's exit statuses for a command line it cannot follow, and for no test to run.
 _WRONG_COMMAND = (4, 5)
-LOG = "pytest.log"
-_GRACE_S = 60.0  # for pytest to write its results after an interrupt
-_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +71,18 @@ class Watcher:
     """One watch, from its start to its end."""
 
     def __init__(
-        self, settings: WatchSettings, stop: threading.Event, print_line: Callable[[str], None]
+        self,
+        settings: WatchSettings,
+        stop: threading.Event,
+        print_line: Callable[[str], None],
+        start: Start,
     ) -> None:
         """Continue an earlier watch of the same run.
 
         Args:
             stop: set to end the watch; a running evaluation is interrupted.
             print_line: prints a line.
+            start: starts pytest.
 
         Raises:
             CkptbenchError: the run is not this watch's, or the folder cannot be created.
@@ -100,6 +96,7 @@ class Watcher:
         self._settings = settings
         self._stop = stop
         self._print_line = print_line
+        self._start = start
         self._state = read_state(settings.run, settings.folder, settings.arguments)
         self._failed: dict[str, str] = {}  # signatures by name, not tried again
         self._rewrite_failed = False
@@ -108,6 +105,8 @@ class Watcher:
         )
         self._scanned = self._quiet_since = 0.0
         self._current = ""  # name of the checkpoint that is being evaluated
+        self._again: set[str] = set()  # names of those that an earlier watch left incomplete
+        self._busy: dict[str, str] = {}  # who else works on a checkpoint, by name
         self._stale = bool(self._state.evaluated)
         self._summary: Summary | None = None
         self._advice: Stopping | None = None
@@ -120,8 +119,28 @@ class Watcher:
             3 when training can stop, with `stop_early`.
 
         Raises:
-            CkptbenchError: pytest does not take its arguments, or `once` finds nothing.
+            CkptbenchError: pytest does not take its arguments, `once` finds nothing, or another
+                watch writes the same run.
         """
+        with sole_watch(self._settings.run):
+            self._look_back()
+            return self._watch()
+
+    def _look_back(self) -> None:
+        """Find what an earlier watch left incomplete, and tell why the run does not pass."""
+        for name in sorted(self._state.evaluated, key=natural_key):
+            try:
+                summary = read_summary(self._settings.run / PARTS / name)
+            except CkptbenchError:
+                self._again.add(name)
+                continue
+            if not summary.complete:
+                self._again.add(name)
+            if summary.exit_status:
+                for line in score_lines(summary):
+                    self._print_line(f"{line}, from an earlier watch")
+
+    def _watch(self) -> int:
         settings = self._settings
         self._quiet_since = time.monotonic()
         first = math.inf  # when all that was there had been seen
@@ -130,16 +149,22 @@ class Watcher:
             looking = time.monotonic()
             snapshot = self._scan()
             first = min(first, self._scanned)
-            if pending := self._pending(snapshot.ready):
-                self._evaluate(pending[0])
+            pending = self._pending(snapshot.ready)
+            if free := next((each for each in pending if not self._is_busy(each.name)), None):
+                self._evaluate(free)
                 continue
             if self._stale:
                 self._rewrite()
             # Not earlier: the rule needs all existing checkpoints.
-            if settings.stop_early and self._advice is not None and self._advice.stop == "yes":
+            if (
+                not pending
+                and settings.stop_early
+                and self._advice is not None
+                and self._advice.stop == "yes"
+            ):
                 self._print_line(f"training can stop: {self._advice.detail}")
                 return ENOUGH
-            if settings.once and looking - first >= settings.settle_s:
+            if settings.once and not pending and looking - first >= settings.settle_s:
                 break
             quiet_s = time.monotonic() - self._quiet_since
             if settings.idle_s is not None and quiet_s >= settings.idle_s:
@@ -150,6 +175,8 @@ class Watcher:
             self._rewrite()
         for name, why in sorted(snapshot.unready.items()):
             self._print_line(f"{name}: not evaluated, {why}")
+        for name, who in sorted(self._busy.items()):
+            self._print_line(f"{name}: not evaluated, as {who} still works on it")
         if settings.once and not self._state.evaluated and not self._stop.is_set():
             raise CkptbenchError(
                 "no checkpoint is there that could be evaluated",
@@ -180,12 +207,31 @@ class Watcher:
     def _pending(self, ready: Sequence[Ready]) -> list[Ready]:
         """The checkpoints to evaluate, the next first."""
         known = {**self._state.evaluated, **self._failed}
-        pending = [each for each in ready if known.get(each.name) != each.signature]
+        pending = [
+            each
+            for each in ready
+            if known.get(each.name) != each.signature or each.name in self._again
+        ]
         newest_first = self._settings.order == "newest-first"
         return sorted(pending, key=lambda each: natural_key(each.name), reverse=newest_first)
 
+    def _is_busy(self, name: str) -> bool:
+        """Whether another session works on a checkpoint, such as one that a killed watch left."""
+        holder = who_works_in(self._settings.run / PARTS / name)
+        if holder is None:
+            self._busy.pop(name, None)
+        elif self._busy.get(name) != str(holder):
+            self._busy[name] = str(holder)
+            self._print_line(
+                f"{name}: another session works on it ({holder}, {holder.last_sign}), so it is "
+                "evaluated later"
+            )
+        return holder is not None
+
     def _miss(self, name: str, why: str) -> None:
         self._print_line(f"{name} {why}")
+        self._state.evaluated.pop(name, None)  # of older files of the same name
+        self._busy.pop(name, None)
         self._state.missed[name] = why
         self._state.write(self._settings.run)
         self._stale = bool(self._state.evaluated)
@@ -194,9 +240,12 @@ class Watcher:
         name = ready.name
         self._print_line(f"{name}: evaluating")
         self._current = name
+        self._again.discard(name)  # once: it may never become complete
         settings = self._settings
         parts = settings.run / PARTS
-        done = evaluate(ready.path, parts, settings.arguments, self._stop, self._scan_meanwhile)
+        done = evaluate(
+            ready.path, parts, settings.arguments, self._stop, self._scan_meanwhile, self._start
+        )
         self._current = ""
         self._quiet_since = time.monotonic()
         if done.stopped:
@@ -210,6 +259,13 @@ class Watcher:
         if summary is not None and (summary.complete or not changed):
             # Deleting a checkpoint while it is read causes errors: only complete runs count.
             self._keep(ready, summary, changed)
+        elif self._state.evaluated.get(name) == ready.signature:
+            self._failed[name] = ready.signature
+            self._stale = True
+            self._print_line(
+                f"{name}: pytest exited {done.status}, see {done.log}: its earlier results stay in "
+                "the run"
+            )
         elif changed:
             self._miss(name, "was deleted while it was evaluated")
         else:
@@ -267,83 +323,6 @@ class Watcher:
             from ..tracking.mlflow import tracking_message
 
             self._print_line(tracking_message(settings.run, settings.mlflow))
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """The result of an evaluation.
-
-    Attributes:
-        status: pytest's exit status; negative when a signal ended it.
-        summary: the checkpoint's results; None when there are none.
-        log: file with pytest's output.
-        stopped: whether it was interrupted.
-    """
-
-    status: int
-    summary: Summary | None
-    log: Path
-    stopped: bool
-
-    def last_lines(self, most: int = 15) -> str:
-        """The end of pytest's output."""
-        with suppress(OSError):
-            text = self.log.read_text(encoding="utf-8", errors="replace")
-            return "\n".join(text.splitlines()[-most:])
-        return ""
-
-
-def evaluate(
-    checkpoint: Path,
-    parts: Path,
-    arguments: Sequence[str],
-    stop: threading.Event,
-    meanwhile: Callable[[], object],
-) -> Evaluated:
-    """Run pytest on one checkpoint.
-
-    Its run is `<parts>/<name of the checkpoint>`. When `stop` is set it is interrupted as by
-    Ctrl-C, so that it writes what it has; its answers are stored and reused.
-
-    Args:
-        arguments: pytest's, without those that name the checkpoint and the run.
-        meanwhile: called again and again until pytest ends.
-    """
-    folder = parts / checkpoint.name
-    folder.mkdir(parents=True, exist_ok=True)
-    # An older summary is of other files under the same name, or unfinished.
-    (folder / SUMMARY).unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", *arguments, f"--ckpt-checkpoint={checkpoint}"]
-    command += [f"--ckpt-results-dir={parts.absolute()}", f"--ckpt-run-id={checkpoint.name}"]
-    command.append("--ckpt-mlflow=off")  # tracking in an ini file is meant for whole runs
-    log = folder / LOG
-    with log.open("wb") as output:
-        # In a group of its own: Ctrl-C on the terminal reaches it only through this process.
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            while process.poll() is None and not stop.wait(_POLL_S):
-                meanwhile()
-            stopped = process.poll() is None
-            if stopped:
-                # With pytest-xdist the workers end when their controller does.
-                process.send_signal(signal.SIGINT)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_GRACE_S)
-        finally:
-            if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-    summary = None
-    with suppress(CkptbenchError):
-        summary = read_summary(folder)
-    return Evaluated(process.returncode, summary, log, stopped)
 
 
 def score_lines(summary: Summary) -> list[str]:

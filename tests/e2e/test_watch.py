@@ -26,6 +26,9 @@ from run_folder import RunFolder
 from waiting import wait_until
 
 from ckptbench._util.errors import CkptbenchError
+from ckptbench.fixtures.endpoints import supervise
+from ckptbench.results.lease import Lease
+from ckptbench.results.store import RunStore
 from ckptbench.watch.scan import Scanner, Snapshot
 from ckptbench.watch.watcher import Watcher, WatchSettings
 
@@ -138,7 +141,8 @@ class Project:
         """Watch until the end; its exit status."""
         known: dict[str, Any] = {"settle_s": 0.3, "poll_s": 0.05, "arguments": self.arguments}
         settings = WatchSettings(self.runs, self.run, **known | options)
-        return Watcher(settings, stop or threading.Event(), self.said.append).run()
+        stop = stop or threading.Event()
+        return Watcher(settings, stop, self.said.append, supervise.start).run()
 
     def command(self, *options: str) -> list[str]:
         return [
@@ -345,6 +349,71 @@ def test_a_checkpoint_that_cannot_be_evaluated_fails_the_watch_but_does_not_end_
     assert project.curve() == {"checkpoint-100": None, "checkpoint-200": 0.75}
 
 
+@pytest.mark.slow
+def test_an_incomplete_one_is_evaluated_again_by_the_next_watch(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(project.runs, 100, 100)
+    save(project.runs, 200, 150)
+    monkeypatch.setenv("FAIL_WHEN_GONE", str(project.path / "gone"))
+    for _ in range(2):  # each watch tries once
+        assert project.watch(once=True) == 1
+        assert not project.summary()["complete"]
+    assert sorted(project.loaded()) == 2 * ["checkpoint-100"] + 2 * ["checkpoint-200"]
+    monkeypatch.delenv("FAIL_WHEN_GONE")
+    project.said.clear()
+    assert project.watch(once=True) == 0
+    assert "incomplete" in project.said[0]
+    assert project.said[0].endswith(", from an earlier watch")
+    assert project.curve() == {"checkpoint-100": 0.5, "checkpoint-200": 0.75}
+    assert project.summary()["complete"]
+    assert project.watch(once=True) == 0
+    assert len(project.loaded()) == 6
+
+
+@pytest.mark.slow
+def test_what_was_measured_stays_when_evaluating_it_again_fails(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(project.runs, 100, 100)
+    monkeypatch.setenv("FAIL_WHEN_GONE", str(project.path / "gone"))
+    assert project.watch(once=True) == 1
+    (project.path / "conftest.py").write_text("no Python")
+    assert project.watch(once=True) == 1
+    assert "checkpoint-100: pytest exited 4" in project.said[-1]
+    assert project.said[-1].endswith("its earlier results stay in the run")
+    assert list(project.curve()) == ["checkpoint-100"]
+
+
+def test_one_that_another_session_works_on_is_waited_for(
+    project: Project, alongside: Callable[..., threading.Thread]
+) -> None:
+    folder = save(project.runs, 100, 100)
+    part = RunStore(project.run / "parts" / folder.name)
+    other = Lease.now("other", os.getppid())
+    part.write_plan(other.token, [], [], [], [], other)
+    stop = threading.Event()
+
+    def end() -> None:
+        wait_until(lambda: project.said)
+        stop.set()
+
+    alongside(end)
+    assert project.watch(stop) == 0
+    assert not project.loaded()
+    assert project.said[-1] == f"checkpoint-100: not evaluated, as {other} still works on it"
+    project.said.clear()
+
+    def work() -> None:
+        wait_until(lambda: project.said)
+        part.release(other)
+
+    alongside(work)
+    assert project.watch(once=True) == 0
+    assert f"checkpoint-100: another session works on it ({other}, last" in project.said[0]
+    assert project.curve() == {"checkpoint-100": 0.5}
+
+
 def test_wrong_arguments_of_pytest_end_it_at_once(project: Project) -> None:
     save(project.runs, 100, 100)
     save(project.runs, 200, 150)
@@ -417,6 +486,24 @@ def test_a_signal_ends_a_running_evaluation_which_the_next_watch_takes_up(
     status, said = outcome(project, "--once")
     assert status == 0, said
     assert project.curve() == {"checkpoint-100": 0.5}
+
+
+@pytest.mark.slow
+def test_a_killed_watch_leaves_no_evaluation_behind_and_loses_no_checkpoint(
+    project: Project,
+) -> None:
+    save(project.runs, 100, 100)
+    save(project.runs, 200, 150)
+    process = start(project, NEVER_ENDS="1")
+    store = project.run / "parts/checkpoint-100/store.sqlite"
+    wait_until(lambda: project.loaded() and store.exists(), process)
+    process.kill()
+    status, said = outcome(project, "--once")
+    process.communicate()
+    assert status == 0, said
+    assert not children_of(project)
+    assert project.curve() == {"checkpoint-100": 0.5, "checkpoint-200": 0.75}
+    assert project.summary()["complete"]
 
 
 def start(project: Project, **variables: str) -> subprocess.Popen[str]:

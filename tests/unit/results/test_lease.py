@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ckptbench import CkptbenchError
+from ckptbench._util import processes
 from ckptbench.results.answers import Key
 from ckptbench.results.layout import STORE
-from ckptbench.results.lease import STALE_S, Lease
+from ckptbench.results.lease import STALE_S, Lease, left_behind, who_works_in
 from ckptbench.results.store import RunStore
 
 HERE = socket.gethostname()
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it, in /proc")
 
 
 def mine() -> Lease:
@@ -62,6 +66,40 @@ def test_a_dead_process_holds_nothing() -> None:
     assert not Lease("other", dead(), HERE, time.time()).holds_against(mine())
 
 
+@LINUX
+def test_a_process_that_was_killed_holds_nothing_before_it_is_waited_for() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    held = Lease.now("other", process.pid)
+    assert held.holds_against(mine())
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    assert not held.holds_against(mine())
+    process.communicate()
+
+
+@LINUX
+def test_a_later_process_with_the_same_id_holds_nothing() -> None:
+    held = Lease.now("other", os.getppid())
+    assert held.holds_against(mine())
+    assert not replace(held, started=held.started - 1).holds_against(mine())
+
+
+def test_where_nothing_is_told_of_a_process_its_id_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_fields", lambda process: [])
+    assert Lease.now("other", os.getppid()).holds_against(mine())
+    assert not Lease.now("other", dead()).holds_against(mine())
+
+
+@pytest.mark.parametrize(
+    ("host", "doubt"), [(HERE, ""), (f"not-{HERE}", ", which cannot be seen from this machine")]
+)
+def test_who_is_refused_is_told_when_the_run_is_taken_over(host: str, doubt: str) -> None:
+    stored = {"token": "other", "process": os.getppid(), "host": host, "beat": time.time() - 7}
+    with pytest.raises(CkptbenchError, match=r"last sign of life \d+ s ago") as refused:
+        left_behind(json.dumps(stored), mine(), Path("results/r"))
+    assert f"If it was killed{doubt}, that command takes the run over once" in str(refused.value)
+
+
 def test_a_lease_is_refused_taken_over_and_given_back(tmp_path: Path) -> None:
     other = Lease("other", os.getppid(), HERE, time.time())
     store, second = RunStore(tmp_path), RunStore(tmp_path)
@@ -100,3 +138,16 @@ def test_answers_are_not_assigned_in_the_plan_of_another_session(tmp_path: Path)
     plan(RunStore(tmp_path), Lease("other", os.getpid(), HERE, time.time()))
     with pytest.raises(CkptbenchError, match="taken over"):
         store.serve([(0, 0, key, "{}")])
+
+
+def test_it_is_found_out_who_works_in_a_folder(tmp_path: Path) -> None:
+    assert who_works_in(tmp_path) is None
+    store, other = RunStore(tmp_path), Lease.now("other", os.getppid())
+    assert who_works_in(tmp_path) is None
+    plan(store, other)
+    assert who_works_in(tmp_path) == other
+    plan(RunStore(tmp_path / "left"), Lease("late", dead(), HERE, time.time()))
+    assert who_works_in(tmp_path / "left") is None
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / STORE).write_text("no database")
+    assert who_works_in(tmp_path / "damaged") is None

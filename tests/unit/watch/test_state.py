@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckptbench._util.errors import CkptbenchError
-from ckptbench.watch.state import FILE, read_state
+from ckptbench.watch.state import FILE, read_state, sole_watch
 
 ARGUMENTS = ["benchmarks", "--limit=20"]
 
@@ -60,3 +60,22 @@ def test_a_broken_state_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(CkptbenchError, match=r"watch\.json: cannot be read"):
         read_state(tmp_path, tmp_path, ARGUMENTS)
+
+
+def test_one_watch_at_a_time_writes_a_run(tmp_path: Path) -> None:
+    for _ in range(2):  # the lock is given back
+        with (
+            sole_watch(tmp_path),
+            pytest.raises(CkptbenchError, match="another watch writes this run"),
+            sole_watch(tmp_path),
+        ):
+            pass
+
+
+def test_a_run_whose_folder_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(CkptbenchError, match=r"file/run: cannot be written"),
+        sole_watch(tmp_path / "file/run"),
+    ):
+        pass
