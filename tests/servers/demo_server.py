@@ -375,6 +375,11 @@ def _spoilt(answer: Any, fault: str) -> Any:
                 choice["prompt_logprobs"][-1] = None
             if "logprobs" in choice:
                 choice["logprobs"]["token_logprobs"][-2] = None
+    elif fault == "no-first":
+        for choice in answer["choices"]:
+            choice.get("prompt_logprobs", [0]).pop(0)
+            for column in ("tokens", "token_logprobs", "top_logprobs"):
+                choice.get("logprobs", {}).get(column, [0]).pop(0)
     elif fault == "no-choices":
         return {"usage": {"completion_tokens": 3}}
     return answer

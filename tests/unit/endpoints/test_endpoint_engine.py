@@ -382,6 +382,15 @@ def test_scores_of_a_request_that_was_broken_off_are_none(serve: Serve, engine_o
     assert "finish_reason 'abort'" in reason(answers(engine, SCORED[:1])[0])
 
 
+@pytest.mark.parametrize("lacks", [set(), {"prompt_logprobs"}])
+def test_scores_that_lack_the_first_token_are_none(
+    serve: Serve, engine_of: Serve, lacks: set[str]
+) -> None:
+    engine = engine_of(serve(lacks=lacks, fault=lambda n: "no-first" if n % 2 else ""), at_once=1)
+    found = answers(engine, SCORED[:1])  # asks for its context, then for the whole
+    assert "lacks the beginning" in reason(found[0])
+
+
 def test_half_a_character_is_no_text(serve: Serve, engine_of: Serve) -> None:
     (found,) = answers(engine_of(serve(fault=lambda number: "surrogate")), TEXTS[:1])
     assert texts([found]) == ["a\ufffd"]
