@@ -380,6 +380,9 @@ def _spoilt(answer: Any, fault: str) -> Any:
             choice.get("prompt_logprobs", [0]).pop(0)
             for column in ("tokens", "token_logprobs", "top_logprobs"):
                 choice.get("logprobs", {}).get(column, [0]).pop(0)
+    elif fault.startswith("error="):
+        code = fault.removeprefix("error=")
+        return {"error": {"message": "Provider returned error", "code": int(code)}}
     elif fault == "no-choices":
         return {"usage": {"completion_tokens": 3}}
     return answer

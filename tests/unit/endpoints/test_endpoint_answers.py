@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.endpoints.client import Headers, retry_after_s
+from ckptbench.fixtures.endpoints.client import Headers
 from ckptbench.fixtures.endpoints.parse import (
     BadAnswer,
     ServerChoice,
@@ -17,6 +17,7 @@ from ckptbench.fixtures.endpoints.parse import (
     opening,
     read,
 )
+from ckptbench.fixtures.endpoints.retries import retry_after_s
 
 
 def answer(*texts: Any) -> Any:

@@ -228,7 +228,9 @@ def test_a_server_that_was_never_there_is_not_waited_for(serve: Serve, connected
 # What goes wrong
 
 
-@pytest.mark.parametrize("fault", ["429", "503", "500", "reset", "cut", "webpage"])
+@pytest.mark.parametrize(
+    "fault", ["429", "503", "500", "reset", "cut", "webpage", "error=502", "error=429"]
+)
 def test_what_passes_is_tried_again(
     served: Any, serve: Serve, engine_of: Serve, fault: str
 ) -> None:
@@ -401,12 +403,12 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
     """Each byte comes in time, and the answer takes seconds."""
     import time
 
-    from ckptbench.fixtures.endpoints.client import Patience
     from ckptbench.fixtures.endpoints.engine import EndpointEngine
+    from ckptbench.fixtures.endpoints.retries import Patience
 
     server = serve(fault=lambda number: "drip" if number == 0 else "")
     endpoint = connected(server, at_once=1, retries=0)
-    endpoint.client._patience = Patience(0.5, retries=0)
+    endpoint.client.patience = Patience(0.5, retries=0)
     begun = time.monotonic()
     asked = [Generate("def f(a):\n", max_tokens=4, chat=chat), TEXTS[0]]
     slow, quick = answers(EndpointEngine(endpoint), asked)
@@ -416,12 +418,12 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
 
 
 def test_a_dripping_answer_is_asked_for_again(serve: Serve, connected: Serve) -> None:
-    from ckptbench.fixtures.endpoints.client import Patience
     from ckptbench.fixtures.endpoints.engine import EndpointEngine
+    from ckptbench.fixtures.endpoints.retries import Patience
 
     server = serve(fault=lambda number: "drip" if number == 0 else "")
     endpoint = connected(server, at_once=1)
-    endpoint.client._patience = Patience(0.5, retries=1, first_wait_s=0.01)
+    endpoint.client.patience = Patience(0.5, retries=1, first_wait_s=0.01)
     assert texts(answers(EndpointEngine(endpoint), TEXTS[:1]))
     assert server.asked == 2
 
@@ -466,6 +468,47 @@ def test_a_server_that_is_gone_is_not_asked_for_the_rest(
     assert all("stopped answering" in words for words in told[3:])
     assert server.asked == 5
     assert "was not sent" in reason(answers(engine, asked[:1])[0])
+
+
+@pytest.mark.parametrize("fault", ["429", "503", "error=429"])
+def test_a_server_that_answers_now_and_then_answers_all(
+    serve: Serve, engine_of: Serve, fault: str
+) -> None:
+    """It takes every fourth request, whoever sends it."""
+    engine = engine_of(serve(fault=lambda number: "" if number % 4 == 3 else fault), retries=3)
+    asked = [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(20)]
+    assert len(texts(answers(engine, asked))) == len(asked)
+
+
+def test_a_server_that_only_refuses_is_not_gone_at_once(serve: Serve, engine_of: Serve) -> None:
+    server = serve(fault=lambda number: "429" if number < 12 else "")
+    engine = engine_of(server, retries=1, at_once=1)
+    found = answers(engine, [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(8)])
+    told = [reason(response) for response in found[:6]]
+    assert told == ["no answer after 2 tries: HTTP 429: slow down"] * 6
+    assert len(texts(found[6:])) == 2
+
+
+def test_a_server_that_only_ever_refuses_is_gone_in_the_end(
+    serve: Serve, engine_of: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ckptbench.fixtures.endpoints import client
+
+    engine = engine_of(serve(fault=lambda number: "429"), retries=1)
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER_S", 0.06)
+    found = answers(engine, [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(60)])
+    assert all("HTTP 429" in reason(response) for response in found)
+    assert "stopped answering" in reason(found[-1])
+
+
+def test_an_error_in_an_answer_is_told(serve: Serve, engine_of: Serve) -> None:
+    server = serve(fault=lambda number: {0: "error=400", 1: "error=502"}.get(number, ""))
+    found = answers(engine_of(server, retries=0, at_once=1), TEXTS)
+    assert [reason(response) for response in found[:2]] == [
+        "error 400 in an answer with status 200: Provider returned error",
+        "no answer: error 502 in an answer with status 200: Provider returned error",
+    ]
+    assert len(texts(found[2:])) == len(TEXTS) - 2
 
 
 def test_one_request_that_always_fails_does_not_stop_the_others(
