@@ -518,3 +518,70 @@ def test_one_request_that_always_fails_does_not_stop_the_others(
     found = answers(engine_of(server, retries=1, at_once=1), TEXTS)
     assert "HTTP 500" in reason(found[0])
     assert len(texts(found[1:])) == len(TEXTS) - 1
+
+
+# Another model at the same address
+
+
+def test_no_answer_of_another_model_is_believed_after_a_broken_connection(
+    serve: Serve, connected: Serve
+) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    server = serve()
+
+    def fault(number: int) -> str:
+        if number == 2:
+            server.probe_fault = "other-text"
+        return "reset" if number == 2 else ""
+
+    server.fault = fault
+    endpoint = connected(server, at_once=1)
+    found = answers(EndpointEngine(endpoint), [*TEXTS, *TEXTS])
+    assert len(texts(found[:2])) == 2
+    told = [reason(response) for response in found[2:]]
+    assert all(words.startswith("another model answers since a connection") for words in told)
+    assert "is answered with 'of another model'" in told[0]
+    assert all(words.endswith("this one was not sent") for words in told[1:])
+    endpoint.check_model()
+    assert endpoint.closing_notes == ()
+
+
+def test_the_same_model_is_believed_after_a_broken_connection(
+    serve: Serve, connected: Serve
+) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    endpoint = connected(serve(fault=lambda number: "reset" if number == 2 else ""), at_once=1)
+    assert len(texts(answers(EndpointEngine(endpoint), TEXTS))) == len(TEXTS)
+    endpoint.check_model()
+    assert endpoint.closing_notes == ()
+
+
+@pytest.mark.parametrize("path", ["", "/chat/completions"])
+def test_a_model_that_has_changed_in_the_end_is_a_note(
+    serve: Serve, connected: Serve, path: str
+) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    server = serve()
+    endpoint = connected(server, path=path)
+    endpoint.check_model()
+    asked = [Generate("def f(", max_tokens=4, chat=bool(path))]
+    server.probe_fault = "finish=abort"  # changes nothing in the text
+    assert len(texts(answers(EndpointEngine(endpoint), asked))) == 1
+    endpoint.check_model()
+    assert endpoint.closing_notes == ()
+    server.probe_fault = "other-text"
+    endpoint.check_model()
+    (note,) = endpoint.closing_notes
+    assert note.startswith("answers of demo may be those of several models: a fixed question was")
+
+
+def test_answers_that_name_several_models_are_counted(serve: Serve, connected: Serve) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    names = ["a", "a", "b", "a"]
+    endpoint = connected(serve(fault=lambda number: f"model={names[number]}"), at_once=1)
+    assert len(texts(answers(EndpointEngine(endpoint), TEXTS))) == len(TEXTS)
+    assert endpoint.closing_notes == ("answers of demo name 2 models: a (3), b (1)",)
