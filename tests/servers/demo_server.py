@@ -79,6 +79,7 @@ class DemoServer:
         positions: tokens of prompt and answer that it says to take at most.
         fault: what goes wrong with a request, by its number, from 0. Requests that only try
             out what the server can do are not counted.
+        probe_fault: what goes wrong with those, from now on.
         port: where it listens; 0 for any that is free.
         seen: headers and bodies of all requests.
         flooded: bytes that went out of answers without an end.
@@ -89,6 +90,7 @@ class DemoServer:
     squeezes: bool = False
     positions: int = POSITIONS
     fault: Callable[[int], str] = lambda number: ""
+    probe_fault: str = ""
     port: int = 0
     seen: list[tuple[dict[str, str], Any]] = field(default_factory=list)
     asked: int = 0
@@ -119,7 +121,7 @@ class DemoServer:
 
     def next_fault(self, body: Any) -> str:
         if PROBE_TEXT in json.dumps([body.get("prompt"), body.get("messages")]):
-            return ""
+            return self.probe_fault
         with self._turn:
             number, self.asked = self.asked, self.asked + 1
         return self.fault(number)
@@ -364,6 +366,12 @@ def _spoilt(answer: Any, fault: str) -> Any:
             choice["finish_reason"] = None if word == "null" else word
     elif fault == "first-aborts":
         answer["choices"][0]["finish_reason"] = "abort"
+    elif fault.startswith("model="):
+        answer["model"] = fault.removeprefix("model=")
+    elif fault == "other-text":
+        for choice in answer["choices"]:
+            where, key = (choice["message"], "content") if "message" in choice else (choice, "text")
+            where[key] = "of another model"
     elif fault == "surrogate":
         for choice in answer["choices"]:
             choice["text"] = "a\ud83d"
@@ -375,6 +383,14 @@ def _spoilt(answer: Any, fault: str) -> Any:
                 choice["prompt_logprobs"][-1] = None
             if "logprobs" in choice:
                 choice["logprobs"]["token_logprobs"][-2] = None
+    elif fault == "no-first":
+        for choice in answer["choices"]:
+            choice.get("prompt_logprobs", [0]).pop(0)
+            for column in ("tokens", "token_logprobs", "top_logprobs"):
+                choice.get("logprobs", {}).get(column, [0]).pop(0)
+    elif fault.startswith("error="):
+        code = fault.removeprefix("error=")
+        return {"error": {"message": "Provider returned error", "code": int(code)}}
     elif fault == "no-choices":
         return {"usage": {"completion_tokens": 3}}
     return answer

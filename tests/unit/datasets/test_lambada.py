@@ -74,7 +74,6 @@ def test_a_dataset_of_the_hub(tmp_path: Path) -> None:
         ({"text": "no umbrella "}, "has no last word"),
         ({"text": ""}, "is empty"),
         ({"txt": "no umbrella"}, "is missing"),
-        ({"text": PASSAGES[0]}, "asks the same as"),
     ],
 )
 def test_a_flaw_is_named_with_its_line(tmp_path: Path, row: dict[str, Any], what: str) -> None:
@@ -82,3 +81,16 @@ def test_a_flaw_is_named_with_its_line(tmp_path: Path, row: dict[str, Any], what
     with pytest.raises(CkptbenchError, match=what) as caught:
         lambada.load(path)
     assert caught.value.where.startswith(f"{path}:2")
+
+
+def test_a_passage_that_is_there_again_is_a_sample_of_the_same_cluster(tmp_path: Path) -> None:
+    """LAMBADA's own file has some twice, and lm-eval counts both."""
+    rows = [{"text": PASSAGES[i]} for i in (0, 1, 0, 0)]
+    loaded = lambada.load(written(tmp_path / "test.jsonl", *rows))
+    once = lambada.load(written(tmp_path / "once.jsonl", *rows[:2]))
+    assert [sample["text"] for sample in loaded] == [PASSAGES[i] for i in (0, 1, 0, 0)]
+    assert [sample.hash for sample in loaded][:2] == [sample.hash for sample in once]
+    assert len({sample.hash for sample in loaded}) == 4
+    assert [sample.cluster for sample in loaded] == [loaded[i].cluster for i in (0, 1, 0, 0)]
+    assert loaded.notes == ("2 of 4 passages repeat an earlier one: each counts",)
+    assert once.notes == ()

@@ -12,8 +12,8 @@ import pytest
 @pytest.fixture
 def connected() -> Iterator[Callable[..., Any]]:
     """Connects to a server, with little patience: `connected(server, retries=2)`."""
-    from ckptbench.fixtures.endpoints.client import Patience
     from ckptbench.fixtures.endpoints.connection import connect
+    from ckptbench.fixtures.endpoints.retries import Patience
 
     with ExitStack() as stack:
 

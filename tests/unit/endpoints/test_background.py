@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from ckptbench.fixtures.endpoints.connection import Background
+from ckptbench.fixtures.endpoints.background import Background
 
 
 def test_jobs_that_are_given_up_are_cancelled_and_no_further_one_begins() -> None:

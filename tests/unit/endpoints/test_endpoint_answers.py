@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckptbench.fixtures.endpoints.client import Headers, retry_after_s
+from ckptbench.fixtures.endpoints.client import Headers
 from ckptbench.fixtures.endpoints.parse import (
     BadAnswer,
     ServerChoice,
@@ -17,6 +17,7 @@ from ckptbench.fixtures.endpoints.parse import (
     opening,
     read,
 )
+from ckptbench.fixtures.endpoints.retries import retry_after_s
 
 
 def answer(*texts: Any) -> Any:
@@ -164,6 +165,33 @@ def test_tokens_that_spell_the_prompt_to_its_end_are_its_tokens(texts: tuple[str
 def test_a_list_that_ends_before_the_prompt_does_is_refused(texts: tuple[str, ...]) -> None:
     with pytest.raises(BadAnswer, match=r"do not spell the prompt to its end.*--tokenizer"):
         read(spelled(*texts), "the sea", "prompt_logprobs")
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [("the", " sea", " x"), ("<s>", "the", "sea", " x"), ("", "the", " sea", " x")],
+)
+def test_an_echo_spells_the_whole_prompt(tokens: tuple[str, ...]) -> None:
+    values = [None, *(-1.0 for _ in tokens[1:])]
+    tops = [None, *({token: -1.0} for token in tokens[1:])]
+    whole = echoed(tokens=list(tokens), token_logprobs=values, top_logprobs=tops)
+    assert len(read(whole, "the sea", "echo", first_scored=False)) == len(tokens) - 1
+
+
+@pytest.mark.parametrize("first", [None, -1.0])
+def test_an_echo_that_begins_after_the_prompt_does_is_refused(first: float | None) -> None:
+    tops = [None if first is None else {" sea": first}, {" x": -1.0}]
+    late = echoed(tokens=[" sea", " x"], token_logprobs=[first, -1.0], top_logprobs=tops)
+    with pytest.raises(BadAnswer, match=r"do not spell the prompt from its beginning"):
+        read(late, "the sea", "echo")
+
+
+def test_a_first_token_has_no_value_where_the_server_gives_it_none() -> None:
+    tokens = {"tokens": ["\ufffd", "\ufffd", " x"], "token_logprobs": [-1.0, -1.0, -1.0]}
+    late = echoed(**tokens, top_logprobs=[{"a": 0.0}] * 3)
+    assert len(read(late, "the sea", "echo", first_scored=True)) == 2
+    with pytest.raises(BadAnswer, match="lacks the beginning"):
+        read(late, "the sea", "echo", first_scored=False)
 
 
 def test_no_more_is_generated_than_servers_insist_on() -> None:

@@ -228,7 +228,9 @@ def test_a_server_that_was_never_there_is_not_waited_for(serve: Serve, connected
 # What goes wrong
 
 
-@pytest.mark.parametrize("fault", ["429", "503", "500", "reset", "cut", "webpage"])
+@pytest.mark.parametrize(
+    "fault", ["429", "503", "500", "reset", "cut", "webpage", "error=502", "error=429"]
+)
 def test_what_passes_is_tried_again(
     served: Any, serve: Serve, engine_of: Serve, fault: str
 ) -> None:
@@ -382,6 +384,15 @@ def test_scores_of_a_request_that_was_broken_off_are_none(serve: Serve, engine_o
     assert "finish_reason 'abort'" in reason(answers(engine, SCORED[:1])[0])
 
 
+@pytest.mark.parametrize("lacks", [set(), {"prompt_logprobs"}])
+def test_scores_that_lack_the_first_token_are_none(
+    serve: Serve, engine_of: Serve, lacks: set[str]
+) -> None:
+    engine = engine_of(serve(lacks=lacks, fault=lambda n: "no-first" if n % 2 else ""), at_once=1)
+    found = answers(engine, SCORED[:1])  # asks for its context, then for the whole
+    assert "lacks the beginning" in reason(found[0])
+
+
 def test_half_a_character_is_no_text(serve: Serve, engine_of: Serve) -> None:
     (found,) = answers(engine_of(serve(fault=lambda number: "surrogate")), TEXTS[:1])
     assert texts([found]) == ["a\ufffd"]
@@ -392,12 +403,12 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
     """Each byte comes in time, and the answer takes seconds."""
     import time
 
-    from ckptbench.fixtures.endpoints.client import Patience
     from ckptbench.fixtures.endpoints.engine import EndpointEngine
+    from ckptbench.fixtures.endpoints.retries import Patience
 
     server = serve(fault=lambda number: "drip" if number == 0 else "")
     endpoint = connected(server, at_once=1, retries=0)
-    endpoint.client._patience = Patience(0.5, retries=0)
+    endpoint.client.patience = Patience(0.5, retries=0)
     begun = time.monotonic()
     asked = [Generate("def f(a):\n", max_tokens=4, chat=chat), TEXTS[0]]
     slow, quick = answers(EndpointEngine(endpoint), asked)
@@ -407,12 +418,12 @@ def test_the_time_limit_is_for_the_whole_answer(serve: Serve, connected: Serve, 
 
 
 def test_a_dripping_answer_is_asked_for_again(serve: Serve, connected: Serve) -> None:
-    from ckptbench.fixtures.endpoints.client import Patience
     from ckptbench.fixtures.endpoints.engine import EndpointEngine
+    from ckptbench.fixtures.endpoints.retries import Patience
 
     server = serve(fault=lambda number: "drip" if number == 0 else "")
     endpoint = connected(server, at_once=1)
-    endpoint.client._patience = Patience(0.5, retries=1, first_wait_s=0.01)
+    endpoint.client.patience = Patience(0.5, retries=1, first_wait_s=0.01)
     assert texts(answers(EndpointEngine(endpoint), TEXTS[:1]))
     assert server.asked == 2
 
@@ -459,6 +470,47 @@ def test_a_server_that_is_gone_is_not_asked_for_the_rest(
     assert "was not sent" in reason(answers(engine, asked[:1])[0])
 
 
+@pytest.mark.parametrize("fault", ["429", "503", "error=429"])
+def test_a_server_that_answers_now_and_then_answers_all(
+    serve: Serve, engine_of: Serve, fault: str
+) -> None:
+    """It takes every fourth request, whoever sends it."""
+    engine = engine_of(serve(fault=lambda number: "" if number % 4 == 3 else fault), retries=3)
+    asked = [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(20)]
+    assert len(texts(answers(engine, asked))) == len(asked)
+
+
+def test_a_server_that_only_refuses_is_not_gone_at_once(serve: Serve, engine_of: Serve) -> None:
+    server = serve(fault=lambda number: "429" if number < 12 else "")
+    engine = engine_of(server, retries=1, at_once=1)
+    found = answers(engine, [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(8)])
+    told = [reason(response) for response in found[:6]]
+    assert told == ["no answer after 2 tries: HTTP 429: slow down"] * 6
+    assert len(texts(found[6:])) == 2
+
+
+def test_a_server_that_only_ever_refuses_is_gone_in_the_end(
+    serve: Serve, engine_of: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ckptbench.fixtures.endpoints import client
+
+    engine = engine_of(serve(fault=lambda number: "429"), retries=1)
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER_S", 0.06)
+    found = answers(engine, [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(60)])
+    assert all("HTTP 429" in reason(response) for response in found)
+    assert "stopped answering" in reason(found[-1])
+
+
+def test_an_error_in_an_answer_is_told(serve: Serve, engine_of: Serve) -> None:
+    server = serve(fault=lambda number: {0: "error=400", 1: "error=502"}.get(number, ""))
+    found = answers(engine_of(server, retries=0, at_once=1), TEXTS)
+    assert [reason(response) for response in found[:2]] == [
+        "error 400 in an answer with status 200: Provider returned error",
+        "no answer: error 502 in an answer with status 200: Provider returned error",
+    ]
+    assert len(texts(found[2:])) == len(TEXTS) - 2
+
+
 def test_one_request_that_always_fails_does_not_stop_the_others(
     serve: Serve, engine_of: Serve
 ) -> None:
@@ -466,3 +518,70 @@ def test_one_request_that_always_fails_does_not_stop_the_others(
     found = answers(engine_of(server, retries=1, at_once=1), TEXTS)
     assert "HTTP 500" in reason(found[0])
     assert len(texts(found[1:])) == len(TEXTS) - 1
+
+
+# Another model at the same address
+
+
+def test_no_answer_of_another_model_is_believed_after_a_broken_connection(
+    serve: Serve, connected: Serve
+) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    server = serve()
+
+    def fault(number: int) -> str:
+        if number == 2:
+            server.probe_fault = "other-text"
+        return "reset" if number == 2 else ""
+
+    server.fault = fault
+    endpoint = connected(server, at_once=1)
+    found = answers(EndpointEngine(endpoint), [*TEXTS, *TEXTS])
+    assert len(texts(found[:2])) == 2
+    told = [reason(response) for response in found[2:]]
+    assert all(words.startswith("another model answers since a connection") for words in told)
+    assert "is answered with 'of another model'" in told[0]
+    assert all(words.endswith("this one was not sent") for words in told[1:])
+    endpoint.check_model()
+    assert endpoint.closing_notes == ()
+
+
+def test_the_same_model_is_believed_after_a_broken_connection(
+    serve: Serve, connected: Serve
+) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    endpoint = connected(serve(fault=lambda number: "reset" if number == 2 else ""), at_once=1)
+    assert len(texts(answers(EndpointEngine(endpoint), TEXTS))) == len(TEXTS)
+    endpoint.check_model()
+    assert endpoint.closing_notes == ()
+
+
+@pytest.mark.parametrize("path", ["", "/chat/completions"])
+def test_a_model_that_has_changed_in_the_end_is_a_note(
+    serve: Serve, connected: Serve, path: str
+) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    server = serve()
+    endpoint = connected(server, path=path)
+    endpoint.check_model()
+    asked = [Generate("def f(", max_tokens=4, chat=bool(path))]
+    server.probe_fault = "finish=abort"  # changes nothing in the text
+    assert len(texts(answers(EndpointEngine(endpoint), asked))) == 1
+    endpoint.check_model()
+    assert endpoint.closing_notes == ()
+    server.probe_fault = "other-text"
+    endpoint.check_model()
+    (note,) = endpoint.closing_notes
+    assert note.startswith("answers of demo may be those of several models: a fixed question was")
+
+
+def test_answers_that_name_several_models_are_counted(serve: Serve, connected: Serve) -> None:
+    from ckptbench.fixtures.endpoints.engine import EndpointEngine
+
+    names = ["a", "a", "b", "a"]
+    endpoint = connected(serve(fault=lambda number: f"model={names[number]}"), at_once=1)
+    assert len(texts(answers(EndpointEngine(endpoint), TEXTS))) == len(TEXTS)
+    assert endpoint.closing_notes == ("answers of demo name 2 models: a (3), b (1)",)
