@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ._util import extensions, language
-from ._util.errors import CkptbenchError
+from ._util.errors import CkptbenchError, denied_is_refused
 from .config import command_line
 from .results.outcome import status_of
 
@@ -83,13 +83,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(partial(extensions.leave_session, manager))
     workerinput = getattr(config, "workerinput", {})
     try:
-        options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
-        shown = ExitStack()
-        shown.enter_context(language.spoken(catalogue(options.lang)))
-        config.add_cleanup(shown.close)
-        bench = BenchSession.begin(config, sys.modules[__name__], options, workerinput)
-        config.stash[KEY] = bench
-        bench.find_checkpoints()
+        with denied_is_refused():
+            options = command_line.read(config, continued=workerinput.get("ckptbench_run_id", ""))
+            shown = ExitStack()
+            shown.enter_context(language.spoken(catalogue(options.lang)))
+            config.add_cleanup(shown.close)
+            bench = BenchSession.begin(config, sys.modules[__name__], options, workerinput)
+            config.stash[KEY] = bench
+            bench.find_checkpoints()
     except CkptbenchError as error:
         raise pytest.UsageError(str(error)) from None
     if hasattr(config.option, "reruns"):  # of pytest-rerunfailures
@@ -129,7 +130,8 @@ def pytest_pycollect_makeitem(
             "a benchmark function belongs in a module, not in a class",
             where=f"{collector.nodeid}::{name}",
         )
-    return bench.make_items(collector, name, obj)
+    with denied_is_refused():
+        return bench.make_items(collector, name, obj)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -181,10 +183,11 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
     from .session.other_plugins import refuse_other_plugins
 
     try:
-        refuse_other_plugins(session.config, session.items)
-        bench.check_options()
-        if not bench.options.is_dry and not shows_only:
-            bench.make_plan(session.items)
+        with denied_is_refused():
+            refuse_other_plugins(session.config, session.items)
+            bench.check_options()
+            if not bench.options.is_dry and not shows_only:
+                bench.make_plan(session.items)
     except CkptbenchError as error:
         bench.refused = True
         if not bench.run.worker:
@@ -197,7 +200,8 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, None, N
     loading = any(group.loads_checkpoint for group in bench.collected.groups)
     if loading and not bench.run.worker and not session.config.option.collectonly:
         try:
-            bench.collected.check_files(bench.checkpoints)
+            with denied_is_refused():
+                bench.collected.check_files(bench.checkpoints)
         except CkptbenchError as error:
             bench.refused = True
             raise pytest.UsageError(str(error)) from None

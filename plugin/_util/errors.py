@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class CkptbenchError(Exception):
@@ -23,6 +24,28 @@ class CkptbenchError(Exception):
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where else self.what
         return f"{head}\n  {self.remedy}" if self.remedy else head
+
+
+@contextmanager
+def denied_is_refused() -> Iterator[None]:
+    """Turn a permission that the operating system denies into an error that names the path.
+
+    Any look at a path can be denied: also whether it exists, in a folder that may not be entered.
+    So this belongs around what a user asked for as a whole, and not around each look.
+
+    Raises:
+        CkptbenchError: a file or a folder may not be read, written or entered.
+    """
+    try:
+        yield
+    except PermissionError as error:
+        if error.filename is None:  # it is about no file
+            raise
+        raise CkptbenchError(
+            "permission denied",
+            where=str(error.filename),
+            remedy="check the permissions of the path, and of the folders that it is in",
+        ) from error
 
 
 def one_line(error: BaseException, most: int = 400) -> str:

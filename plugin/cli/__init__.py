@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .._util import language
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, denied_is_refused
 from .._util.version import __version__
 from ..reports.languages import catalogue
 from . import (
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folded = run.fold_pytest_arguments(watch.fold_pytest_arguments(given))
     arguments = parser.parse_args(folded)
     try:
-        with language.spoken(catalogue(getattr(arguments, "lang", "en"))):
+        with denied_is_refused(), language.spoken(catalogue(getattr(arguments, "lang", "en"))):
             status: int = arguments.run(arguments)
             sys.stdout.flush()
     except CkptbenchError as error:

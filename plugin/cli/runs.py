@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def folders_of_runs(results: Path) -> list[Path]:
-    """The folders of runs, finished or not.
+    """The folders of runs, finished or not, and those that may hold one but cannot be entered.
 
     Raises:
         CkptbenchError: there are none.
@@ -52,7 +53,11 @@ def folders_of_runs(results: Path) -> list[Path]:
     from ..results.layout import STORE
 
     folders = sorted(results.iterdir()) if results.is_dir() else []
-    found = [f for f in folders if (f / SUMMARY).is_file() or (f / STORE).is_file()]
+    found = [
+        f
+        for f in folders
+        if _cannot_be_entered(f) or (f / SUMMARY).is_file() or (f / STORE).is_file()
+    ]
     if not found:
         raise CkptbenchError(
             "holds no run", where=str(results), remedy="give the folder of --results-dir"
@@ -60,11 +65,17 @@ def folders_of_runs(results: Path) -> list[Path]:
     return found
 
 
+def _cannot_be_entered(path: Path) -> bool:
+    return path.is_dir() and not os.access(path, os.X_OK)
+
+
 def row_of(folder: Path) -> tuple[str, ...]:
     """A run's cells below `HEADINGS`; `when` is empty where the run has no summary to read."""
     from ..readers.run import SUMMARY, read_summary
     from ..results.layout import STORE
 
+    if _cannot_be_entered(folder):
+        return (folder.name, "", "", "", "cannot be read: permission denied")
     if not (folder / SUMMARY).is_file():
         stored = stored_answers(folder / STORE)
         unfinished = f"not finished, {stored}: --run-id={folder.name} goes on"
@@ -72,7 +83,8 @@ def row_of(folder: Path) -> tuple[str, ...]:
     try:
         summary = read_summary(folder)
     except CkptbenchError as error:
-        return (folder.name, "", "", "", f"cannot be read: {error.what}")
+        why = error.what.removeprefix("cannot be read: ")
+        return (folder.name, "", "", "", f"cannot be read: {why}")
     when = summary.started[:16].replace("T", " ")
     names = listed(checkpoint.name for checkpoint in summary.checkpoints)
     return (folder.name, when, names, _scores(summary), _verdict(summary))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
-from .._util.errors import CkptbenchError
+from .._util.errors import CkptbenchError, denied_is_refused
 from ..config.parsers import whole_number
 from .arguments import Commands, add_command, add_options, add_runs_folder
 from .runs import HEADINGS, folders_of_runs, row_of
@@ -157,7 +157,8 @@ def serving(pages: Pages, port: int) -> ThreadingHTTPServer:
             if self.headers.get("Host") not in hosts:
                 return self._send(HTTPStatus.FORBIDDEN, f"only for {' and '.join(hosts)}")
             try:
-                page = pages.page(urlsplit(self.path).path)
+                with denied_is_refused():
+                    page = pages.page(urlsplit(self.path).path)
             except CkptbenchError as error:
                 return self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
             if page is None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from os import getpid
 from typing import Any
 
@@ -53,7 +55,8 @@ def _declare(parser: pytest.Parser, group: Any, option: Option) -> None:
         if option.bare:
             attributes |= {"nargs": "?", "const": option.parse(option.bare)}
     _add_with_short_name(parser, group, f"--ckpt-{option.name}", f"--{option.name}", attributes)
-    parser.addini(option.dest, option.help_text, type="string", default=None)
+    kind: Any = "bool" if option.parse is None else "linelist" if option.many else "string"
+    parser.addini(option.dest, option.help_text, type=kind, default=None)
 
 
 def _add_with_short_name(
@@ -178,10 +181,9 @@ def read(config: pytest.Config, continued: str = "") -> Options:
 def is_dry(config: pytest.Config) -> bool:
     """Whether the session only prints what it would do: `Options.is_dry` before they are read."""
     given = (o for o in OPTIONS if o.field in DRY)
-    return any(
-        config.getoption(o.dest, None) or str(config.getini(o.dest)).lower() == "true"
-        for o in given
-    )
+    with suppress(CkptbenchError):  # `read` raises it
+        return any(config.getoption(o.dest, None) or _ini_value(config, o) is True for o in given)
+    return False
 
 
 def _from_command_line(config: pytest.Config, option: Option) -> list[Any]:
@@ -194,19 +196,43 @@ def _from_command_line(config: pytest.Config, option: Option) -> list[Any]:
 
 
 def _from_ini(config: pytest.Config, option: Option) -> list[Any]:
-    text = config.getini(option.dest)
-    if not text:
-        return []
-    where = f"{config.inipath or 'ini file'}: {option.dest}"
+    value = _ini_value(config, option)
     if option.parse is None:
-        if text.lower() not in ("true", "false"):
-            raise CkptbenchError(f"expected true or false, got {text!r}", where=where)
-        return [text.lower() == "true"]
-    lines = text.splitlines() if option.many else [text]
+        return [] if value is None else [value]
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
+    if not option.many:
+        texts = [",".join(texts)]
     try:
-        return [option.parse(line.strip()) for line in lines if line.strip()]
+        return [option.parse(text.strip()) for text in texts if text.strip()]
     except argparse.ArgumentTypeError as error:
-        raise CkptbenchError(str(error), where=where) from None
+        raise CkptbenchError(str(error), where=_ini_place(config, option)) from None
+
+
+def _ini_value(config: pytest.Config, option: Option) -> Any:
+    """What the ini file says: a text or what TOML has, or a list of these; None if nothing.
+
+    Raises:
+        CkptbenchError: a switch is neither true nor false.
+    """
+    try:
+        with warnings.catch_warnings():
+            # A list where pytest expects a text, in pyproject.toml.
+            warnings.simplefilter("ignore")
+            return config.getini(option.dest)
+    except (TypeError, ValueError, pytest.UsageError):
+        # In its table [tool.pytest], pytest takes one kind of value for an option, and no other.
+        written = getattr(config, "_inicfg", None) or getattr(config, "inicfg", {})
+        found = written.get(option.dest)
+        found = getattr(found, "value", found)
+        if found is None or option.parse is None:
+            what = f"expected true or false, got {found!r}"
+            raise CkptbenchError(what, where=_ini_place(config, option)) from None
+        return found
+
+
+def _ini_place(config: pytest.Config, option: Option) -> str:
+    return f"{config.inipath or 'ini file'}: {option.dest}"
 
 
 def _joined(option: Option, found: Sequence[Any]) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .eval_config import COMMAND_LINE
+from .._util.errors import CkptbenchError
+from .._util.text import counted
+from .eval_config import COMMAND_LINE, TaskSettings
 from .options import Options
 
 OF_LM_EVAL = (
@@ -17,6 +19,14 @@ OF_LM_EVAL = (
     "gen_kwargs",
 )
 """Settings of `Effective` that only lm-eval's tasks have."""
+_A_CHAT = "a protocol chats, such as --protocol=humaneval=chat"
+_INSTEAD = {
+    "num_fewshot": "the examples in a prompt are its protocol's",
+    "apply_chat_template": _A_CHAT,
+    "system_instruction": _A_CHAT,
+    "fewshot_as_multiturn": _A_CHAT,
+    "gen_kwargs": "use --temperature, --top-p or --max-tokens",
+}
 # Settings that are options too: the command line precedes the file.
 _OPTIONS = ("limit", *OF_LM_EVAL, "batch_size")
 
@@ -75,3 +85,27 @@ def effective(options: Options, name: str) -> Effective | None:
     recorded = [key for key in (*_OPTIONS, "metrics", "timeout_s") if key in decided]
     sources |= dict.fromkeys(recorded, f"{plan.path}: {settings.entry}")
     return replace(found, **{"priority": settings.priority, **decided}, sources=sources)
+
+
+def refuse_of_lm_eval(entries: Iterable[TaskSettings], others: Collection[str], path: str) -> None:
+    """Refuse settings of lm-eval's tasks for benchmarks, which would ignore them.
+
+    Args:
+        entries: of a configuration file.
+        others: names of benchmarks that are not tasks of lm-eval.
+        path: of the file.
+
+    Raises:
+        CkptbenchError: naming each setting. Those that change nothing, such as false, are left.
+    """
+    mistakes = [
+        f"{entry.entry}.{key}: of lm-eval tasks only, and {name} is none; {_INSTEAD[key]}"
+        for entry in entries
+        for name in entry.names
+        if name in others
+        for key in OF_LM_EVAL
+        if entry.values.get(key)
+    ]
+    if mistakes:
+        count = counted(len(mistakes), "mistake")
+        raise CkptbenchError("\n  ".join([f"{count}:", *mistakes]), where=path)

@@ -20,7 +20,8 @@ from ..api.requests import parts_of
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
 from ..config.command_line import check_collected, check_names
-from ..config.eval_config import NO_PRIORITY, EvalPlan, check_wanted
+from ..config.effective import OF_LM_EVAL, refuse_of_lm_eval
+from ..config.eval_config import NO_PRIORITY, EvalPlan, TaskSettings, check_wanted
 from ..config.options import Options
 from ..gate.sequential import stage_of
 from .blocks import longest_first
@@ -57,6 +58,7 @@ class Collected:
     _unasked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _benchmarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
+    _plain: set[str] = field(default_factory=set)
     _refusals: list[CkptbenchError] = field(default_factory=list)
     _resolved: bool = False
 
@@ -95,12 +97,18 @@ class Collected:
         if self.resolver is not None:
             self.resolver.check_files([each.spec for each in checkpoints])
 
-    def claim(self, name: str, where: str) -> None:
+    def claim(self, name: str, where: str, *, of_family: bool = False) -> None:
         """Register the function that a benchmark's name belongs to.
+
+        Args:
+            of_family: whether the function is several benchmarks, such as lm-eval's tasks, which
+                may have settings of their own.
 
         Raises:
             CkptbenchError: another function of the session has the name.
         """
+        if not of_family:
+            self._plain.add(name)
         owner = self._owners.setdefault(name, where)
         if owner != where:
             raise CkptbenchError(
@@ -220,6 +228,7 @@ class Collected:
         if (plan := self.options.eval_config) is not None:
             self._check_config_metrics()
             self._check_config_names(plan)
+            self._check_config_settings(plan)
         if self._owners:
             check_collected(sorted(self._typed("ckpt_data")), self._owners, "--data")
         if not self._benchmarks:
@@ -238,8 +247,7 @@ class Collected:
 
     def _check_config_names(self, plan: EvalPlan) -> None:
         """Refuse a configuration file that names an unknown benchmark or task."""
-        # Entries that do not run are only checked where that is all there is to do.
-        checked = (*plan.settings, *(plan.idle if self.options.validate_config else ()))
+        checked = self._checked(plan)
         entry_of = {name: settings.entry for settings in checked for name in settings.names}
         unknown = entry_of.keys() - self._owners.keys()
         suite = suite_benchmarks() if unknown else frozenset()
@@ -260,6 +268,18 @@ class Collected:
                 where=plan.path,
                 remedy=remedy if theirs else without,
             )
+
+    def _checked(self, plan: EvalPlan) -> tuple[TaskSettings, ...]:
+        """Entries that run; those that do not are checked only where that is all there is to do."""
+        return (*plan.settings, *(plan.idle if self.options.validate_config else ()))
+
+    def _check_config_settings(self, plan: EvalPlan) -> None:
+        """Refuse settings of lm-eval's tasks for other benchmarks."""
+        given = [
+            each for each in self._checked(plan) if not each.values.keys().isdisjoint(OF_LM_EVAL)
+        ]
+        if given:
+            refuse_of_lm_eval(given, self._plain | suite_benchmarks(), plan.path)
 
     def _check_config_metrics(self) -> None:
         """Refuse metrics of a configuration file that none of an entry's benchmarks has."""

@@ -15,7 +15,7 @@ import pytest
 from _pytest.fixtures import TopRequest
 from _pytest.scope import Scope
 
-from .._util.errors import CkptbenchError, one_line
+from .._util.errors import CkptbenchError, denied_is_refused, one_line
 from ..api.protocol import Engine
 from ..checkpoints.found import CheckpointParam
 from ..results.log import LOG
@@ -163,7 +163,8 @@ class GroupFixtures:
         if self.failure is None:
             try:
                 engine = instead()
-                self.values = self._request_values(item, before_release, on_release, engine)
+                with denied_is_refused():
+                    self.values = self._request_values(item, before_release, on_release, engine)
                 LOG.info("%s: set up%s", title, "" if engine is None else " without its model")
                 return
             except (Exception, pytest.fail.Exception) as error:

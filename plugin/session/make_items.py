@@ -15,7 +15,7 @@ from _pytest.mark.structures import get_unpacked_marks
 
 from .._util.errors import CkptbenchError, nearest
 from .._util.names import is_hub_name
-from ..api.benchmark import Benchmark
+from ..api.benchmark import Benchmark, benchmark_of
 from ..api.protocol import Engine, EvalProtocol, RequestContext
 from ..api.sample import Sample
 from ..checkpoints.found import CheckpointParam
@@ -61,7 +61,9 @@ class Maker:
             CkptbenchError: the dataset or the function cannot be used.
         """
         where = f"{collector.nodeid}::{name}"
-        self.collected.claim(benchmark.name, where)
+        self.collected.claim(
+            benchmark.name, where, of_family=benchmark_of(function) is not benchmark
+        )
         settings = effective(self.options, benchmark.configured_as or benchmark.name)
         if settings is None:
             return []

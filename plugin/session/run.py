@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from uuid import uuid4
 
 import pytest
 
+from .._util.errors import CkptbenchError
 from .._util.jsonio import JSON
 from ..api.requests import Answer
 from ..api.sample import Sample
@@ -75,6 +77,7 @@ class Run:
     early: EarlyDecision | None = None
     _clock: float = field(default_factory=time.monotonic)
     _store: RunStore | None = None
+    _unopened: CkptbenchError | None = None
     process: int = field(default_factory=os.getpid)
     _log: Handler | None = None
     _closing: threading.Event | None = None
@@ -96,21 +99,34 @@ class Run:
 
     @property
     def store(self) -> RunStore:
-        """The run's store, opened when it is first needed."""
+        """The run's store, opened when it is first needed.
+
+        Raises:
+            CkptbenchError: it cannot be opened, as on a full disk.
+        """
         if self._store is None:
             resume, folder = not self.options.no_resume, self.folder
             known = (*set_aside(folder), *earlier_runs(folder.parent, folder.name))
             earlier = known if resume else ()
-            self._store = RunStore(folder, earlier=earlier, session=self.token)
+            try:
+                self._store = RunStore(folder, earlier=earlier, session=self.token)
+            except CkptbenchError as error:
+                self._unopened = error
+                raise
             self._log = log.begin(self.folder, self.worker)
         return self._store
 
     @property
     def planned(self) -> bool:
         """Whether this session, here or in a worker, has stored a plan."""
-        # A store that is open can be read, even where its folder was removed.
-        known = self._store is not None or (self.folder / STORE).exists()
-        return known and self.store.token() == self.token
+        return self._can_be_read and self.store.token() == self.token
+
+    @property
+    def _can_be_read(self) -> bool:
+        # A store that is open can be read, even where its folder was removed. One that could not
+        # be opened is not tried again, which would only fail once more.
+        there = (self.folder / STORE).exists()
+        return self._store is not None or (there and self._unopened is None)
 
     @property
     def taken_over(self) -> bool:
@@ -135,9 +151,20 @@ class Run:
         """On the run's folder; workers share the main process's."""
         return Lease.now(self.token, self.process)
 
+    def _has_no_answer(self) -> bool:
+        """Whether the store holds nothing but this session's plan, or not even that."""
+        if self._can_be_read:
+            # Another session may be about to write its plan into a store that this one left alone.
+            tokens = {self.token} if self._store is None else {self.token, ""}
+            with suppress(CkptbenchError):
+                return self.store.token() in tokens and not self.store.unreported(())
+        cause = None if self._unopened is None else self._unopened.__cause__
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_BUSY)
+        return code & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)  # by another session
+
     def close(self) -> None:
         """Give the lease back, and close the store and the log."""
-        useless = self.refused and self._new and self.planned and not self.store.unreported(())
+        useless = self.refused and self._new and self._has_no_answer()
         if self._closing is not None:
             self._closing.set()
             self.store.release(self.lease)

@@ -302,6 +302,25 @@ def test_a_file_without_mistakes_is_said_to_have_none(two: Any) -> None:
     assert two.asked == []
 
 
+def test_a_setting_of_lm_eval_tasks_for_another_benchmark_is_refused(two: Any) -> None:
+    tasks = {"word": {"gen_kwargs": {"temperature": 0.8}, "num_fewshot": 3, "limit": 2}}
+    result = two.run(configured(two, tasks=tasks))
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [
+            "*eval.json: 2 mistakes:",
+            "  tasks.word.num_fewshot: of lm-eval tasks only, and word is none; *",
+            "  tasks.word.gen_kwargs: of lm-eval tasks only, and word is none; use --temperature*",
+        ]
+    )
+    assert not two.asked
+    suite = {"real": {"system_instruction": "Be brief.", "apply_chat_template": False}}
+    result = two.run(configured(two, tasks=suite), "--validate-config")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["  tasks.real.system_instruction: of lm-eval tasks only*"])
+    assert "apply_chat_template" not in result.stderr.str()  # which changes nothing
+
+
 def test_a_disabled_entry_is_checked_where_the_file_is_validated(two: Any) -> None:
     option = configured(two, tasks={"word": {}, "lettr": {"enabled": False}})
     assert two.run(option, "--list-benchmarks").ret == 0

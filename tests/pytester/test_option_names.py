@@ -180,6 +180,37 @@ def test_settings_in_pyproject_toml(standard: Any) -> None:
     assert "seed: 5" in standard.run("--collect-only").outlines
 
 
+LISTS = """
+ckpt_checkpoint = ["runs/a", "runs/b"]
+ckpt_k = ["word=1,5", "letter=1"]
+ckpt_report = ["html", "md"]
+ckpt_header = ["X-Key: abcdefgh"]
+"""
+READ_OF_LISTS = [
+    "checkpoint: ('runs/a', 'runs/b')",
+    "k: {'word': (1, 5), 'letter': (1,)}",
+    "report: ('html', 'md')",
+]
+
+
+@pytest.mark.parametrize("table", ["tool.pytest.ini_options", "tool.pytest"])
+def test_values_of_toml_need_no_text_around_them(standard: Any, table: str) -> None:
+    if table == "tool.pytest" and int(pytest.__version__.partition(".")[0]) < 9:
+        pytest.skip("pytest 9 is the first to read that table")
+    standard.write(conftest=SHOW)
+    own = "ckpt_seq_len = 64\nckpt_temperature = 0.5\nckpt_no_resume = true\n"
+    standard.file("pyproject.toml", f"[{table}]{LISTS}{own}")
+    result = standard.run("--collect-only", "-p", "no:ckptbench-fixtures", "-W", "error")
+    numbers = ["seq_len: 64", "temperature: 0.5", "no_resume: True"]
+    for line in (*READ_OF_LISTS, *numbers):
+        assert line in result.outlines
+    assert "X-Key" in result.stdout.str()
+    standard.file("pyproject.toml", f'[{table}]\nckpt_k = [1, 5]\nckpt_dry_run = "maybe"\n')
+    result = standard.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *: ckpt_*: expected *"])
+
+
 def test_the_command_line_wins_over_the_ini_file(standard: Any) -> None:
     standard.write(conftest=SHOW)
     standard.file("pytest.ini", "[pytest]\nckpt_seed = 5\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -209,6 +210,26 @@ def test_a_full_disk_is_told_in_one_message_and_the_run_is_incomplete(
     text = result.stdout.str() + result.stderr.str()
     assert "database or disk is full" in text
     assert "INTERNALERROR" not in text
+
+
+@pytest.mark.parametrize(
+    ("size", "characters"), [(24_000, 10), (400_000, 500_000)], ids=["not opened", "not planned"]
+)
+def test_a_disk_that_is_full_at_the_start_is_told_once_and_no_folder_is_left(
+    project: Any, size: int, characters: int
+) -> None:
+    # A limit on the size of files stands in for a full disk: the system refuses the write.
+    project.write(["right " + "a" * characters])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        result = project.run("--run-id=r")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *store.sqlite: the run store cannot be written: *"])
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert not (project.path / "results").exists()
 
 
 def test_runs_at_the_same_time_do_not_disturb_each_other(project: Any) -> None:
