@@ -128,6 +128,8 @@ class Engine(Protocol):
         notes: what a reader of the scores must know of the model; may be left out.
         facts: what the checkpoint states of its training, JSON scalars by name, such as `epoch`
             and `val_loss`; may be left out.
+        known_by: texts by name that the fingerprint of a served model was made of, for a note when
+            one of them changes between the sessions of a run; may be left out.
         replicas: how many batches it answers at once; 1 where it is left out.
         accelerator: what it runs on, texts by name, where that is not this process's GPU; may be
             left out.

@@ -347,6 +347,8 @@ class Answering:
                 "facts": dict(getattr(engine, "facts", {})),
                 "accelerator": getattr(engine, "accelerator", None) or describe_accelerator(),
             }
+            if known_by := getattr(engine, "known_by", None):
+                facts["known_by"] = dict(known_by)
             self.store.write_engine(group.checkpoint_name, facts, *self.identity_of(group))
         return self._described[id(engine)][1]
 

@@ -78,14 +78,16 @@ class StandIns:
         return conditions(self.run.options)
 
     def identity_of(self, group: Group) -> tuple[str, str]:
-        """The spec and the conditions under which a group's engine is remembered, or nothing."""
+        """The spec and the conditions under which a group's engine is remembered, or nothing.
+
+        There are no conditions for a served model: whether it changed, no file tells. So nothing
+        stands for its engine.
+        """
         options = self.run.options
-        elsewhere = options.serve or options.engine == "ray"
-        if group.checkpoint is None or elsewhere or not group.has_our_engine:
+        if group.checkpoint is None or options.engine == "ray" or not group.has_our_engine:
             return "", ""
-        if "://" in group.checkpoint.spec:  # whether it changed, no file tells
-            return "", ""
-        return group.checkpoint.spec, self._conditions
+        served = options.serve or "://" in group.checkpoint.spec
+        return group.checkpoint.spec, "" if served else self._conditions
 
     def of(self, group: Group) -> RememberedEngine | None:
         """What stands for a group's engine; None where that has something to do."""
@@ -98,7 +100,7 @@ class StandIns:
     def _engine_of(self, group: Group, alike: Sequence[Group]) -> RememberedEngine | None:
         options, resolver, folder = self.run.options, self.collected.resolver, self.run.folder
         spec, there = self.identity_of(group)
-        if not spec or options.no_resume or options.noise_floor or resolver is None:
+        if not spec or not there or options.no_resume or options.noise_floor or resolver is None:
             return None
         if self.answering is None or any(each.fixtures.takes_model for each in alike):
             return None

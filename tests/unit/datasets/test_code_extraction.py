@@ -134,6 +134,43 @@ def test_imports_helpers_constants_and_decorators_stay() -> None:
     assert run(code)(3, 4) == 12
 
 
+SETTINGS = {
+    "a choice by cases": "match 3:\n    case 3:\n        K = 5\n    case _:\n        K = 2\n",
+    "a walrus": "(K := 5)\n",
+    "a walrus in a value": "N = (K := 5) + 1\n",
+    "a walrus in a condition": "if (K := 5) > 3:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("prose", ["", "The side of a square is then known:\n"])
+def test_what_sets_a_constant_stays(setting: str, prose: str) -> None:
+    answer = f"{prose}{setting}\ndef area(a, b):\n    return a * b * K\n"
+    assert run(function_code(answer, "area"))(2, 3) == 30
+
+
+def test_an_attribute_set_by_its_name_stays() -> None:
+    answer = "def area(a, b):\n    return a * b * area.k\nsetattr(area, 'k', 5)\n"
+    assert run(function_code(answer, "area"))(2, 3) == 30
+
+
+@pytest.mark.parametrize("tag", ["", "python", "pycon"])
+def test_of_a_session_the_input_is_code(tag: str) -> None:
+    session = (
+        ">>> K = 5\n>>> def area(a, b):\n...     k = K\n...\n...     return a * b * k\n...\n"
+        ">>> area(2, 3)\n30\n"
+    )
+    code = "K = 5\ndef area(a, b):\n    k = K\n\n    return a * b * k\n"
+    assert function_code(f"```{tag}\n{session}```\n", "area") == code
+    assert function_code(session, "area") == code
+    assert program_code(f"```{tag}\n{session}```\n").endswith("\narea(2, 3)\n")
+
+
+def test_a_string_with_a_separator_stays_in_one_line() -> None:
+    answer = "  ```\n  def area(a, b):\n      return 'x\x1c  y'\n  ```\n"
+    assert run(function_code(answer, "area"))(2, 3) == "x\x1c  y"
+
+
 @pytest.mark.parametrize(
     "trial",
     [
@@ -146,6 +183,10 @@ def test_imports_helpers_constants_and_decorators_stay() -> None:
         "import unittest\nunittest.main()",
         "with open('nowhere') as file:\n    print(area(1, file.read()))",
         "exit()",
+        "match area(1, 2):\n    case 3:\n        raise SystemExit",
+        "match input():\n    case _:\n        raise SystemExit",
+        "(result := area())",
+        "setattr(print, 'k', area())",
     ],
 )
 def test_what_only_tries_the_answer_goes(trial: str) -> None:

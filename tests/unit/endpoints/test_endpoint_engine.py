@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ckptbench.api.requests import (
     Skipped,
 )
 from ckptbench.fixtures.checkpoints.resolve import resolve
+from ckptbench.fixtures.endpoints.identity import fingerprint
 
 Serve = Callable[..., Any]
 DEMO = resolve("demo-code").path
@@ -189,6 +191,15 @@ def test_answers_are_used_again_in_the_same_run_only(serve: Serve, connected: Se
     first, again, other = (connected(server, run=run).fingerprint for run in ("a", "a", "b"))
     assert first == again
     assert first != other
+
+
+def test_what_is_only_a_way_to_draw_identifies_no_model(serve: Serve, connected: Serve) -> None:
+    """One pair of draws decides whether seeds are honoured: it may turn out otherwise."""
+    endpoint = connected(serve(), run="a")
+    unlike = replace(endpoint.capabilities, seed=False)
+    assert fingerprint(endpoint.address, "demo", unlike, "a") == endpoint.fingerprint
+    other = replace(endpoint.capabilities, greedy_text="")
+    assert fingerprint(endpoint.address, "demo", other, "a") != endpoint.fingerprint
 
 
 def test_the_model_is_the_only_one_or_the_one_named(serve: Serve, connected: Serve) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from ckptbench.api.requests import Generate
 from ckptbench.config.options import Options
 from ckptbench.fixtures.engines.base import REVISION
 from ckptbench.fixtures.plugin import pytest_ckptbench_resolver
+from ckptbench.results.answers import keys_of
 from ckptbench.results.identities import known
 from ckptbench.results.store import RunStore
 from ckptbench.session import remembered
@@ -82,3 +84,23 @@ def test_each_content_of_a_checkpoint_is_known_once_the_newest_run_first(tmp_pat
     assert [facts["run"] for facts in known(folders, "spec", "here")] == ["c", "a"]
     assert list(known(folders, "spec", "elsewhere")) == []
     assert list(known(folders, "other", "here")) == []
+
+
+def test_answers_that_a_changed_server_gave_are_counted_in_a_note(tmp_path: Path) -> None:
+    def session(fingerprint: str, text: str, answered: int) -> list[str]:
+        store = RunStore(tmp_path)
+        store.write_plan(fingerprint, ["a note"], [], [], [])
+        facts = {"fingerprint": fingerprint, "known_by": {"its answer": text, "its name": "m"}}
+        for _ in range(2):  # two workers say the same
+            store.write_engine("c", facts, "http://host/v1")
+        key_of = keys_of(fingerprint, {}, "code/x", 0)
+        store.add((key_of(f"s{n}", 0, Generate("q")), '{"kind": "x"}') for n in range(answered))
+        notes = store.notes()
+        store.close()
+        return notes
+
+    assert session("one", "wide", 3) == ["a note"]
+    assert session("one", "wide", 3) == ["a note"]
+    told = "3 stored answers of c are not reused: its answer was 'wide' and is 'blue'"
+    assert session("two", "blue", 0) == ["a note", told]
+    assert session("three", "calm", 0) == ["a note"], "nothing was stored"
