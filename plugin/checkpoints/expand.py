@@ -168,7 +168,7 @@ class _Sweep:
         folder = self.known.folder_of(first) if slash else None
         if folder is not None:
             return glob.escape(str(folder)), rest
-        return "", os.path.expanduser(spec)
+        return _literal(os.path.expanduser(spec))
 
     def _matches(self, spec: str, root: str, pattern: str) -> list[Found]:
         """What a pattern matches below a root, in order; `spec` is how the user would write it."""
@@ -209,6 +209,23 @@ class _Sweep:
             names = ", ".join(each.path.name for each in unknown[:_SHOWN] if each.path)
             self.notes.append(f"{spec}: kept despite --from-step, as the step is unknown: {names}")
         return kept
+
+
+def _literal(pattern: str) -> tuple[str, str]:
+    """A pattern's leading folders that are there under these very names, escaped, and the rest.
+
+    Names such as `run[lr=1e-4]` would match something else.
+    """
+    parts = Path(pattern).parts
+    known = 0
+    for number in range(1, len(parts)):
+        if glob.has_magic(parts[number - 1]):
+            if not os.path.isdir(os.path.join(*parts[:number])):
+                break
+            known = number
+    if not known:
+        return "", pattern
+    return glob.escape(os.path.join(*parts[:known])), os.path.join(*parts[known:])
 
 
 def _absolute(spec: str) -> Path:
