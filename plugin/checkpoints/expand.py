@@ -73,6 +73,18 @@ class Expansion:
     notes: tuple[str, ...] = ()
 
 
+def _check_readable(found: Found) -> None:
+    """Refuse a path that is no UTF-8, which the libraries that read its files cannot be given."""
+    try:
+        f"{found.spec}{found.path or ''}".encode()
+    except UnicodeEncodeError:
+        raise CkptbenchError(
+            f"the path {str(found.path or found.spec)!r} is no UTF-8",
+            where=OPTION,
+            remedy="rename it, or give a link to it: ln -s PATH NAME",
+        ) from None
+
+
 def is_pattern(spec: str) -> bool:
     """Whether a spec has to be matched. An existing path is no pattern."""
     return glob.has_magic(spec) and "://" not in spec and not Path(spec).expanduser().exists()
@@ -102,6 +114,8 @@ def expand(
     sweep = _Sweep(known, pattern, from_step)
     found = [each for spec in specs for each in sweep.of(spec)]
     sweep.check_used(specs)
+    for each in found:
+        _check_readable(each)
     return Expansion(tuple(with_runs(sweep.once(found))), tuple(sweep.notes))
 
 

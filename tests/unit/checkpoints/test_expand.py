@@ -198,6 +198,19 @@ def test_a_damaged_trainers_state_is_told(here: Path, known: CheckpointResolver)
 # A run's folder
 
 
+@pytest.mark.parametrize("given", ["bad\udcff/checkpoint-5", "bad\udcff/checkpoint-*"])
+def test_a_path_that_is_no_utf_8_is_refused(
+    here: Path, known: CheckpointResolver, given: str
+) -> None:
+    folder(here / "bad\udcff" / "checkpoint-5")
+    error = refusal([given], known)
+    assert error.what.endswith("bad\\udcff/checkpoint-5' is no UTF-8")
+    assert "ln -s" in error.remedy
+    str(error).encode()
+    (here / "good").symlink_to("bad\udcff/checkpoint-5")
+    assert specs(expand(["good"], known)) == ["good"]
+
+
 def test_folders_above_a_pattern_are_taken_by_their_names(
     here: Path, known: CheckpointResolver
 ) -> None:
