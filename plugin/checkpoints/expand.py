@@ -73,6 +73,18 @@ class Expansion:
     notes: tuple[str, ...] = ()
 
 
+def _check_readable(found: Found) -> None:
+    """Refuse a path that is no UTF-8, which the libraries that read its files cannot be given."""
+    try:
+        f"{found.spec}{found.path or ''}".encode()
+    except UnicodeEncodeError:
+        raise CkptbenchError(
+            f"the path {str(found.path or found.spec)!r} is no UTF-8",
+            where=OPTION,
+            remedy="rename it, or give a link to it: ln -s PATH NAME",
+        ) from None
+
+
 def is_pattern(spec: str) -> bool:
     """Whether a spec has to be matched. An existing path is no pattern."""
     return glob.has_magic(spec) and "://" not in spec and not Path(spec).expanduser().exists()
@@ -102,6 +114,8 @@ def expand(
     sweep = _Sweep(known, pattern, from_step)
     found = [each for spec in specs for each in sweep.of(spec)]
     sweep.check_used(specs)
+    for each in found:
+        _check_readable(each)
     return Expansion(tuple(with_runs(sweep.once(found))), tuple(sweep.notes))
 
 
@@ -168,7 +182,7 @@ class _Sweep:
         folder = self.known.folder_of(first) if slash else None
         if folder is not None:
             return glob.escape(str(folder)), rest
-        return "", os.path.expanduser(spec)
+        return _literal(os.path.expanduser(spec))
 
     def _matches(self, spec: str, root: str, pattern: str) -> list[Found]:
         """What a pattern matches below a root, in order; `spec` is how the user would write it."""
@@ -209,6 +223,23 @@ class _Sweep:
             names = ", ".join(each.path.name for each in unknown[:_SHOWN] if each.path)
             self.notes.append(f"{spec}: kept despite --from-step, as the step is unknown: {names}")
         return kept
+
+
+def _literal(pattern: str) -> tuple[str, str]:
+    """A pattern's leading folders that are there under these very names, escaped, and the rest.
+
+    Names such as `run[lr=1e-4]` would match something else.
+    """
+    parts = Path(pattern).parts
+    known = 0
+    for number in range(1, len(parts)):
+        if glob.has_magic(parts[number - 1]):
+            if not os.path.isdir(os.path.join(*parts[:number])):
+                break
+            known = number
+    if not known:
+        return "", pattern
+    return glob.escape(os.path.join(*parts[:known])), os.path.join(*parts[known:])
 
 
 def _absolute(spec: str) -> Path:

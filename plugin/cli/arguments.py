@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import textwrap
@@ -23,7 +24,27 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest word for a mistyped command, action or choice."""
+    """A parser that suggests the nearest word for a mistyped command, action or choice.
+
+    Words of a command may also follow its options: by itself, argparse assigns words to all
+    arguments at the first of them, and knows no place for later ones.
+    """
+
+    _halfway = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does, but for words after options."""
+        words = sys.argv[1:] if args is None else args
+        # Behind `--` all are words, which argparse forgets halfway; a shell's question is not
+        # about arguments that are whole.
+        plain = self._subparsers is not None or "--" in words or "_ARGCOMPLETE" in os.environ
+        if plain or self._halfway:
+            return super().parse_known_args(args, namespace)
+        self._halfway = True  # argparse comes back here for the options, and then for the words
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._halfway = False
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""

@@ -213,7 +213,11 @@ def read(path: Path) -> EvalPlan:
         CkptbenchError: it cannot be read, or has mistakes: each with its key and, for a key
             that is not known, the nearest that is.
     """
-    value, duplicates = _load(path)
+    try:
+        value, duplicates = _load(path)
+    except RecursionError:  # an alias of YAML may stand inside of what it means
+        what = "is nested too deep, or holds itself"
+        raise CkptbenchError(what, where=str(path)) from None
     if duplicates:
         raise CkptbenchError(f"duplicate keys: {', '.join(duplicates)}", where=str(path))
     if not isinstance(value, dict):
@@ -237,7 +241,7 @@ def _load(path: Path) -> tuple[Any, list[str]]:
             f"a configuration file ends in {', '.join(SUFFIXES)}", where=f"--eval-config={where}"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         there = [each.name for each in path.parent.glob("*") if each.suffix in SUFFIXES]
         hint = nearest(path.name, there)

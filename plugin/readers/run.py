@@ -37,6 +37,13 @@ SUMMARY = "summary.json"
 _OF_THE_LINE = [field.name for field in fields(SampleRow)][2:]
 # No JSON string contains this, because a quotation mark within one is escaped.
 _FIELDS = ', "fields": '
+# What the fields of a line are; a sample file of a full disk or of an editor may hold anything.
+_OF_THE_HEAD: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("protocol", "id", "hash", "cluster", "nodeid", "status", "reason"), (str,)),
+    "trial": (int,),
+    "values": (dict,),
+}
+_OF_THE_ROW = {**_OF_THE_HEAD, "fields": (dict,), "response": (dict, type(None))}
 _REMEDY = "Copy the run's folder again, or continue the run with the same --run-id."
 
 
@@ -156,7 +163,7 @@ def sample_rows(folder: Path, checkpoint: str, benchmark: str) -> Iterator[Sampl
     """
     path = samples_path(folder, checkpoint, benchmark)
     for number, line in _lines(path):
-        yield sample_row(checkpoint, benchmark, _parsed(line, path, number))
+        yield sample_row(checkpoint, benchmark, _parsed(line, path, number, _OF_THE_ROW))
 
 
 def sample_row(checkpoint: str, benchmark: str, line: dict[str, Any]) -> SampleRow:
@@ -174,7 +181,7 @@ def sample_heads(path: Path) -> Iterator[dict[str, Any]]:
         head, found, tail = line.partition(_FIELDS)
         if found and not tail.rstrip().endswith("}"):
             raise _cut_off(path, number)
-        yield _parsed(f"{head}}}" if found else line, path, number)
+        yield _parsed(f"{head}}}" if found else line, path, number, _OF_THE_HEAD)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -185,11 +192,24 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _parsed(text: str, path: Path, number: int) -> dict[str, Any]:
+def _parsed(
+    text: str, path: Path, number: int, kinds: Mapping[str, tuple[type, ...]]
+) -> dict[str, Any]:
     try:
-        row: dict[str, Any] = json.loads(text)
-    except json.JSONDecodeError:
+        row = json.loads(text)
+    except ValueError:
         raise _cut_off(path, number) from None
+    if not isinstance(row, dict):
+        what = f"the line holds {type(row).__name__}, and no sample"
+        raise CkptbenchError(what, where=f"{path}:{number}", remedy=_REMEDY)
+    wrong = next((name for name, kind in kinds.items() if not isinstance(row.get(name), kind)), "")
+    if not wrong and not all(
+        v is None or isinstance(v, int | float) for v in row["values"].values()
+    ):
+        wrong = "values"
+    if wrong:
+        what = f"the line's {wrong!r} is not what a sample has there"
+        raise CkptbenchError(what, where=f"{path}:{number}", remedy=_REMEDY)
     return row
 
 
@@ -217,8 +237,6 @@ def _tables(
             trials[protocol].append(TrialValue(sample, cluster, head["trial"], numbers))
     except CkptbenchError as error:
         return {}, {}, [f"{error.where}: {error.what}; {unpaired}"]
-    except KeyError as error:
-        return {}, {}, [f"{path}: a line has no {error}; {unpaired}"]
     tables, notes = {}, []
     for result in (b for b in checkpoint.benchmarks if b.benchmark == benchmark):
         protocol = result.protocol

@@ -6,7 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +32,7 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OSError)
 """What reading a store raises that cannot be opened, or is damaged."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _ASIDE = "damaged-{}.sqlite"
+_MOST_LOST = 100
 
 
 class Damaged(Exception):
@@ -168,11 +169,30 @@ def set_aside_damaged(folder: Path) -> list[str]:
     for end in ("", "-wal", "-shm"):
         if (part := Path(f"{store}{end}")).exists():
             part.rename(f"{aside}{end}")
+    _fill_up(aside)
     first = " ".join(str(found).split())
     return [
         f"{store} was damaged ({first}): it is {aside.name} now, what can be read of it is used, "
         "and the rest is asked again"
     ]
+
+
+def _fill_up(store: Path) -> None:
+    """Give a store that was cut off its length again, with zeros in place of what it lost.
+
+    SQLite reads nothing of a file that is shorter than its header says; with the zeros it reads
+    the pages that are left, and checksums tell which answers are whole.
+    """
+    with suppress(OSError), store.open("r+b") as file:
+        # The layout of the header: https://sqlite.org/fileformat2.html#the_database_header
+        header, length = file.read(32), store.stat().st_size
+        if not header.startswith(b"SQLite format 3\x00") or len(header) < 32:
+            return
+        page = int.from_bytes(header[16:18], "big")
+        whole = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
+        # A header that is damaged itself may ask for anything.
+        if length < whole <= _MOST_LOST * length:
+            file.truncate(whole)
 
 
 def set_aside(folder: Path) -> Sequence[Path]:

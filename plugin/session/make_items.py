@@ -71,7 +71,7 @@ class Maker:
         rows = benchmark.load(replace(self.options, limit=settings.limit), data)
         if rows is None:
             return []
-        _check_rows(rows, where)
+        _check_rows(rows, where, data)
         reducer = benchmark.score
         ks = self.options.k.get(benchmark.name)
         if ks and reducer.takes_k:
@@ -248,9 +248,9 @@ class _Source:
     arguments: tuple[str, ...]
 
 
-def _check_rows(rows: Sequence[Sample], where: str) -> None:
+def _check_rows(rows: Sequence[Sample], where: str, data: Path | None) -> None:
     if not rows:
-        raise CkptbenchError("the dataset has no samples", where=where)
+        raise CkptbenchError("the dataset has no samples", where=str(data or where))
     ids: set[str] = set()
     hashes: dict[str, str] = {}
     for row in rows:

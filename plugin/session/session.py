@@ -28,6 +28,7 @@ from .answering import ANSWERING, Answering
 from .baseline import check_baseline, read_baseline, with_baseline
 from .blocks import BLOCK_SIZE, CLUSTER_BLOCKS, Plan, cut, step_of
 from .collection import Collected, length_of
+from .copies import check_copies
 from .group import Group
 from .item import SampleItem
 from .make_items import Maker
@@ -255,6 +256,8 @@ class BenchSession:
             return
         if run.worker:
             share_the_machine(run.worker, run.workers)
+        else:
+            check_copies(planned, self.config.invocation_params.dir, len(self.checkpoints))
         # The items live as long as the session: garbage collection need not visit them.
         gc.freeze()
         groups = [(i.group.index, i.stage) if isinstance(i, SampleItem) else None for i in items]

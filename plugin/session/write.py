@@ -22,6 +22,7 @@ from ..results.lm_eval_format import results_file, task_results
 from ..results.summary import Summary
 from ..runs.fold import FoldedRun
 from ..runs.write import write_files
+from .copies import place_of_copy
 from .finish import later, reason_of
 from .run import Run, RunResult
 from .signals import INTERRUPTED
@@ -157,9 +158,8 @@ def _write_copies(run: Run, directory: Path, summary: Summary) -> None:
         content = task_results(
             summary, checkpoint, group.benchmark, run.task_results.get(checkpoint.name)
         )
-        path = directory / group.output_path
-        if path.suffix != ".json" or len(summary.checkpoints) > 1:
-            name = results_file(checkpoint, group.benchmark, alone=False)
-            path = path.with_suffix("") / name
+        path, is_file = place_of_copy(directory, group.output_path, len(summary.checkpoints))
+        if not is_file:
+            path /= results_file(checkpoint, group.benchmark, alone=False)
         check_output(path, RESULTS_COPY, remedy=REMOVE)
         atomic_write_text(path, pretty(content))

@@ -159,3 +159,8 @@ def test_an_unreadable_file_of_a_shipped_dataset_is_named(standard: Any) -> None
     standard.file("test_lambada.py", "from ckptbench.benchmarks.test_lambada import test_lambada\n")
     result = standard.run("--data=lambada=lambda.tsv", "--collect-only")
     assert "there is no file lambda.tsv (did you mean 'lambada.tsv'?)" in result.stderr.str()
+
+
+def test_a_file_without_samples_is_named(words: Any) -> None:
+    words.file("none.txt", "")
+    assert "none.txt: the dataset has no samples" in refused(words.run("--data=word=none.txt"))

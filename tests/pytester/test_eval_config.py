@@ -112,10 +112,23 @@ def test_the_further_place_is_free_or_holds_an_earlier_result(two: Any) -> None:
     option = configured(two, tasks={"letter": {"output_path": "letter.json"}})
     assert two.run(option).ret == two.run(option).ret == 0
     two.file("letter.json", "mine")
-    result = two.run(option)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*letter.json: exists already and is not a result*"])
+    two.forget_asked()
+    result = two.run(option, "--no-resume")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*letter.json: exists already and is not a result*"])
     assert (two.path / "letter.json").read_text() == "mine"
+    assert not two.asked
+
+
+@pytest.mark.parametrize("place", ["/proc/x/y.json", "letter.txt/x/y.json", "/proc/x"])
+def test_a_further_place_that_cannot_be_is_refused_before_anything_is_asked(
+    two: Any, place: str
+) -> None:
+    two.file("letter.txt", "a file, and no folder")
+    result = two.run(configured(two, tasks={"letter": {"output_path": place}}))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: output_path *: no result can be put there: *"])
+    assert not two.asked
 
 
 def test_batch_size_bounds_what_the_engine_gets_at_once(two: Any) -> None:

@@ -198,6 +198,35 @@ def test_a_damaged_trainers_state_is_told(here: Path, known: CheckpointResolver)
 # A run's folder
 
 
+@pytest.mark.parametrize("given", ["bad\udcff/checkpoint-5", "bad\udcff/checkpoint-*"])
+def test_a_path_that_is_no_utf_8_is_refused(
+    here: Path, known: CheckpointResolver, given: str
+) -> None:
+    folder(here / "bad\udcff" / "checkpoint-5")
+    error = refusal([given], known)
+    assert error.what.endswith("bad\\udcff/checkpoint-5' is no UTF-8")
+    assert "ln -s" in error.remedy
+    str(error).encode()
+    (here / "good").symlink_to("bad\udcff/checkpoint-5")
+    assert specs(expand(["good"], known)) == ["good"]
+
+
+def test_folders_above_a_pattern_are_taken_by_their_names(
+    here: Path, known: CheckpointResolver
+) -> None:
+    for run in ("p/run[lr=1e-4]", "p/run=", "p/a*b [v1]/x"):
+        folder(here / run / "checkpoint-5")
+    found = expand(["p/run[lr=1e-4]/checkpoint-*"], known)
+    assert specs(found) == ["p/run[lr=1e-4]/checkpoint-5"]
+    found = expand([f"{here}/p/a*b [v1]/*/checkpoint-*"], known)
+    assert specs(found) == ["p/a*b [v1]/x/checkpoint-5"]
+    # What is not there under its name is a pattern.
+    assert specs(expand(["p/run[=]/checkpoint-*"], known)) == ["p/run=/checkpoint-5"]
+    error = refusal(["p/run[lr=1e-4]/epoch-*"], known)
+    assert "there is no 'epoch-*'" in error.what
+    assert f"{here}/p/run[lr=1e-4] holds checkpoint-5" in error.remedy
+
+
 def test_a_pattern_for_the_inside_of_run_folders(here: Path, known: CheckpointResolver) -> None:
     for epoch in (1, 2):
         file(here / f"run/checkpoint_epoch_{epoch}.pt")

@@ -20,6 +20,7 @@ from ckptbench.fixtures.checkpoints.huggingface import (
 )
 from ckptbench.fixtures.checkpoints.resolve import resolve
 from ckptbench.fixtures.checkpoints.tokenizers import check_given, load_tokenizer
+from ckptbench.fixtures.text.tokens import CausalText
 
 Save = Callable[..., Path]
 OTHER = ("[PAD]", "[UNK]", "[MASK]", "다른")
@@ -188,6 +189,28 @@ def test_a_tokenizer_json_is_enough_whatever_class_is_named(save: Save) -> None:
     loaded = load(folder)
     assert loaded.tokenizer.is_fast
     assert loaded.tokenizer.convert_tokens_to_ids("시장") == 5
+
+
+def test_a_length_that_is_no_number_is_refused_with_its_file(
+    save: Save, edit_json: Callable[..., None]
+) -> None:
+    folder = save()
+    edit_json(folder / "tokenizer_config.json", model_max_length="long")
+    with pytest.raises(CkptbenchError, match="model_max_length is 'long'") as caught:
+        load_tokenizer(folder)
+    assert caught.value.where == str(folder / "tokenizer_config.json")
+
+
+@pytest.mark.parametrize("ids", ["x", [1, "x"], {}])
+def test_an_end_that_is_no_token_is_refused_with_its_folder(
+    save: Save, edit_json: Callable[..., None], ids: object
+) -> None:
+    folder = save("GPT2LMHeadModel")
+    whole = load_causal_lm(resolve(str(folder)), LoadOptions(device="cpu"))
+    whole.model.generation_config.eos_token_id = ids
+    with pytest.raises(CkptbenchError, match="eos_token_id is") as caught:
+        CausalText(whole.tokenizer, whole.model)
+    assert caught.value.where == str(folder)
 
 
 def test_the_commands_for_a_wordpiece_vocabulary_make_one(tmp_path: Path) -> None:

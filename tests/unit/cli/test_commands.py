@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptbench.cli import main
+from ckptbench.cli import _parser, main
 from ckptbench.cli.run import fold_pytest_arguments
 from ckptbench.config.options import OPTIONS
 
@@ -50,6 +50,39 @@ def test_the_help_lists_every_command_under_a_task_and_says_what_statuses_mean(
     assert "None" not in " ".join(lines)
     statuses = lines[lines.index("exit status:") + 1 :]
     assert [s.split()[0] for s in statuses if s[2] != " "] == [*"01234", "130", "141"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("report A --format text B", {"paths": [Path("A"), Path("B")], "format": ("text",)}),
+        ("merge A -o OUT B", {"parts": [Path("A"), Path("B")], "output": Path("OUT")}),
+        ("show RUN --checkpoint C SAMPLE", {"checkpoint": "C", "sample": "SAMPLE"}),
+        ("store prune --older-than 100 DIR", {"action": "prune", "folder": Path("DIR")}),
+        ("store --older-than 100 prune", {"older_than": 100, "folder": Path("results")}),
+        ("report A -- -B", {"paths": [Path("A"), Path("-B")]}),
+    ],
+)
+def test_words_may_follow_options(line: str, words: dict[str, object]) -> None:
+    found = vars(_parser().parse_args(line.split()))
+    assert {name: found.get(name) for name in words} == words
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("merge -o OUT", "the following arguments are required: DIR"),
+        ("show RUN S --checkpoint C T", "unrecognized arguments: T"),
+        ("report A --nothing B", "unrecognized arguments: --nothing"),
+    ],
+)
+def test_words_that_lack_and_words_that_nothing_takes_are_named(
+    capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_command_alone_lists_them_too_and_is_no_success(

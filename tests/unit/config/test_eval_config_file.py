@@ -249,6 +249,8 @@ def test_a_yaml_key_that_stands_twice_is_refused_as_in_json(tmp_path: Path) -> N
     ("name", "text", "message"),
     [
         ("eval.yaml", "tasks: [gsm8k\n", "eval.yaml:2:1: not valid YAML: "),
+        ("eval.yaml", "tasks: &a\n  real: *a\n", "eval.yaml: is nested too deep, or holds itself"),
+        ("eval.json", "[" * 100_000, "eval.json: is nested too deep, or holds itself"),
         ("eval.toml", "tasks = {gsm8k = }\n", "eval.toml: not valid TOML: "),
         ("eval.ini", "", "a configuration file ends in .json, .yaml, .yml, .toml"),
     ],
@@ -257,6 +259,20 @@ def test_what_cannot_be_read_is_told_with_its_place(
     tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     assert message in told(tmp_path, text, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("eval.json", '{"tasks": {"gsm8k": {"limit": 7}}}'),
+        ("eval.yaml", "tasks: {gsm8k: {limit: 7}}"),
+        ("eval.toml", "[tasks.gsm8k]\nlimit = 7\n"),
+    ],
+)
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    (settings,) = read(tmp_path / name).settings
+    assert settings.values == {"limit": 7}
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -43,6 +43,17 @@ def test_the_test_split_is_the_ids_11_to_510(tmp_path: Path) -> None:
     assert len(mbpp.load(path, split="all")) == 7
 
 
+def test_what_a_file_of_ones_own_has_outside_the_split_is_noted(tmp_path: Path) -> None:
+    own = mbpp.load(written(tmp_path / "own.jsonl", *map(task, (*range(1, 21), 600))))
+    assert len(own) == 10
+    (note,) = own.notes
+    assert note.startswith("11 of 21 tasks are left out: they are not of the ids 11 to 510")
+    inside = mbpp.load(written(tmp_path / "inside.jsonl", *map(task, (11, 12))))
+    published = mbpp.load(written(tmp_path / "mbpp.jsonl", *map(task, range(1, 975))))
+    assert (len(inside), len(published)) == (2, 500)
+    assert not any(getattr(file, "notes", ()) for file in (inside, published))
+
+
 def test_a_sample_holds_the_task_with_line_feeds(tmp_path: Path) -> None:
     row = task(11, test_setup_code="import math")
     (sample,) = mbpp.load(written(tmp_path / "mbpp.jsonl", row))

@@ -157,6 +157,47 @@ def test_a_truncated_sample_file_is_named_with_its_line(folder: Path, cut: int) 
     assert caught.value.where.startswith(f"{path}:")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5",
+        "null",
+        "[]",
+        "{}",
+        {"hash": None},
+        {"cluster": 3},
+        {"trial": "0"},
+        {"reason": None},
+        {"values": None},
+        {"values": {"real@1": "1"}},
+    ],
+)
+def test_a_line_that_is_no_row_is_named(folder: Path, line: str | dict[str, object]) -> None:
+    path = samples_path(folder, "checkpoint-100", "real")
+    lines = path.read_text("utf-8").splitlines()
+    lines[1] = line if isinstance(line, str) else json.dumps(json.loads(lines[1]) | line)
+    path.write_text("\n".join([*lines, ""]), "utf-8")
+    result = read_run(folder)
+    assert result.measurements[0].owner_of("real@1").table is None  # type: ignore[union-attr]
+    assert any(f"{path}:2: the line" in note for note in result.notes)
+    for rows in (result.samples("checkpoint-100", "real"), sample_heads(path)):
+        with pytest.raises(CkptbenchError, match="the line") as caught:
+            list(rows)
+        assert caught.value.where == f"{path}:2"
+        assert "Copy the run's folder again" in caught.value.remedy
+
+
+@pytest.mark.parametrize("own", [{"fields": None}, {"response": "text"}])
+def test_a_row_whose_texts_are_of_another_kind_is_named(
+    folder: Path, own: dict[str, object]
+) -> None:
+    path = samples_path(folder, "checkpoint-100", "real")
+    row = json.loads(path.read_text("utf-8").splitlines()[0])
+    path.write_text(json.dumps(row | own) + "\n", "utf-8")
+    with pytest.raises(CkptbenchError, match="the line"):
+        list(read_run(folder).samples("checkpoint-100", "real"))
+
+
 def test_a_sample_file_that_lacks_whole_lines_is_not_the_scores(folder: Path) -> None:
     path = samples_path(folder, "checkpoint-100", "real")
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-2]), "utf-8")

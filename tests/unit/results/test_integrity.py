@@ -127,6 +127,31 @@ def test_a_store_whose_file_is_damaged_is_set_aside_and_what_it_has_is_used(
     assert set_aside_damaged(page_lost.parent) == []
 
 
+@pytest.mark.parametrize("share", [0.97, 0.95])
+def test_of_a_store_that_was_cut_off_what_is_left_is_used(tmp_path: Path, share: float) -> None:
+    store = written(tmp_path)
+    content = store.read_bytes()
+    store.write_bytes(content[: int(len(content) * share)])
+    (note,) = set_aside_damaged(tmp_path)
+    assert "what can be read of it is used" in note
+    run = RunStore(tmp_path, earlier=set_aside(tmp_path))
+    found = run.find(KEYS)
+    assert sum(answer is not None for answer in found) > 5
+    assert all(a in (None, b) for a, b in zip(found, ANSWERS, strict=True))
+    assert not any("no stored answer of it was used" in note for note in run.notes())
+    run.close()
+
+
+def test_a_header_that_asks_for_the_whole_disk_gets_nothing(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    content = bytearray(store.read_bytes())
+    content[28:32] = b"\xff" * 4
+    store.write_bytes(content[:-100])
+    set_aside_damaged(tmp_path)
+    (aside,) = set_aside(tmp_path)
+    assert aside.stat().st_size == len(content) - 100
+
+
 def test_a_store_whose_last_answers_are_in_a_wal_file_is_read_without_a_trace(
     tmp_path: Path,
 ) -> None:
