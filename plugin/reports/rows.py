@@ -10,7 +10,6 @@ from .._util.language import stored, tr
 from ..gate import units
 from ..gate.verdict import Comparison, Verdict
 from ..results.summary import BenchmarkResult, CheckpointResult, CompositeResult
-from ..scores.composite import METRIC
 from ..scores.score import Score
 from . import phrases
 from .verdict_text import detail_of
@@ -137,9 +136,7 @@ class MetricRow:
             return stored(score.reason)
         if score.value is None:
             reason = stored(score.reason) or tr("no reason is known")
-            if self.metric == METRIC:
-                return tr("composite score not computed: {reason}", reason=reason)
-            return tr("{metric} does not exist: {reason}", metric=self.metric, reason=reason)
+            return tr("{metric} not computed: {reason}", metric=self.metric, reason=reason)
         if score.reason:
             return f"{self.metric}: {stored(score.reason)}"
         if score.higher_is_better is None:

@@ -79,7 +79,7 @@ def test_job_summary_without_a_baseline_has_no_empty_columns(no_baseline: Summar
 | checkpoint-655 | real@1 | 67.78% | 200 | [60.78, 73.78] |
 | checkpoint-655 | real@5 | 82.44% | 200 | [75.44, 88.44] |
 
-- composite score not computed: lambada@1 was not measured
+- score not computed: lambada@1 was not measured
 
 **no baseline: give --baseline=FILE to compare, --update-baseline to write one: exit 0**
 
@@ -96,7 +96,7 @@ runs/x/checkpoint-655; dtype fp32, seq\_len 512; 12.3 s, 400 answers computed, 0
 | 0.4 x real@1 + 0.3 x real@5 + 0.3 x lambada@1 (not gated) | score | - | 0 | - |
 
 - real/whole-word: 200 of 200 scored
-- composite score not computed: lambada@1 was not measured
+- score not computed: lambada@1 was not measured
 
 </details>
 

@@ -42,7 +42,7 @@ checkpoint-655: real/whole-word; 12.3 s, 400 answers computed, 0 reused
   metric   score    n    95% interval
   real@1  67.78%  200  [60.78, 73.78]
   real@5  82.44%  200  [75.44, 88.44]
-composite score not computed: lambada@1 was not measured
+score not computed: lambada@1 was not measured
 no baseline: give --baseline=FILE to compare, --update-baseline to write one: exit 0
 """
     )

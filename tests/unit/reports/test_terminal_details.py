@@ -35,7 +35,7 @@ real/whole-word
   coverage: 200 of 200 scored
 composite: 0.4 x real@1 + 0.3 x real@5 + 0.3 x lambada@1 (not gated)
   score        -    0               -
-    composite score not computed: lambada@1 was not measured
+    score not computed: lambada@1 was not measured
 
 no baseline: give --baseline=FILE to compare, --update-baseline to write one: exit 0
 """
