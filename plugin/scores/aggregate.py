@@ -137,7 +137,7 @@ def _with_meaning(score: Score, table: SampleValues, column: int) -> Score:
         values = table.values[:, column]
         known = values[np.isfinite(values)]
         if len(known) and (known.min() < 0 or known.max() > 1):
-            why = f"values from {known.min():.4g} to {known.max():.4g} are no shares; not gated"
+            why = f"values from {known.min():.9g} to {known.max():.9g} are no shares (0 to 1)"
             return replace(score.of(UNKNOWN), reason=score.reason or why)
     if score.reason and score.value is not None and table.by_name and score.n < len(table.samples):
         return replace(score.of(kind), gated=False)

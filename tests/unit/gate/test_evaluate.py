@@ -223,7 +223,7 @@ def test_values_of_another_unit_do_not_take_a_metric_out_of_the_gate() -> None:
     found = run(now, baseline=then)
     ((verdict,),) = found.verdicts
     assert (verdict.word, verdict.gated) == ("incomplete", True)
-    assert "no shares" in verdict.detail
+    assert verdict.detail == "values from 0 to 2 are no shares (0 to 1)"
 
 
 def test_new_samples_are_left_out_of_the_comparison() -> None:
