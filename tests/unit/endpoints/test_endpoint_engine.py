@@ -487,7 +487,7 @@ def test_a_server_that_answers_now_and_then_answers_all(
 ) -> None:
     """It takes every fourth request, whoever sends it."""
     engine = engine_of(serve(fault=lambda number: "" if number % 4 == 3 else fault), retries=3)
-    asked = [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(20)]
+    asked = [Generate(f"def f{n}(a):\n", max_tokens=2) for n in range(8)]
     assert len(texts(answers(engine, asked))) == len(asked)
 
 
