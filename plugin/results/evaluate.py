@@ -76,7 +76,7 @@ def evaluate_response(
             values.append(value)
     if right == 1.0 and min(values) == 1.0 == max(values):
         return _passed(len(values))
-    if values[0] == right or (right is None and not detail):
+    if values[0] == right or right is None:
         return Outcome("passed", tuple(values), detail)
     return Outcome("missed", tuple(values), detail or f"graded {values[0]:g}")
 

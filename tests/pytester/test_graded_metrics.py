@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
 TEXTS = [f"right {i:02}" for i in range(40)]
 GRADED = """
 import json, pathlib

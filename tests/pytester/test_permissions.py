@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.helpers.permissions import run_bound
 
+pytestmark = pytest.mark.slow
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 COMMAND = (sys.executable, "-c", "import sys; from ckptbench.cli import main; sys.exit(main())")
 OF_A_FIXTURE = """

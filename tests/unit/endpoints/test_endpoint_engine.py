@@ -481,6 +481,7 @@ def test_a_server_that_is_gone_is_not_asked_for_the_rest(
     assert "was not sent" in reason(answers(engine, asked[:1])[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["429", "503", "error=429"])
 def test_a_server_that_answers_now_and_then_answers_all(
     serve: Serve, engine_of: Serve, fault: str
