@@ -24,7 +24,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest word for a mistyped command, action or choice.
+    """A parser that suggests the nearest word for a mistyped command, action, choice or option.
 
     Words of a command may also follow its options: by itself, argparse assigns words to all
     arguments at the first of them, and knows no place for later ones.
@@ -37,14 +37,21 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else args
         # Behind `--` all are words, which argparse forgets halfway; a shell's question is not
         # about arguments that are whole.
-        plain = self._subparsers is not None or "--" in words or "_ARGCOMPLETE" in os.environ
-        if plain or self._halfway:
+        asked = self._subparsers is not None or "_ARGCOMPLETE" in os.environ
+        if asked or self._halfway:
             return super().parse_known_args(args, namespace)
-        self._halfway = True  # argparse comes back here for the options, and then for the words
-        try:
-            return self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._halfway = False
+        if "--" in words:
+            found, unknown = super().parse_known_args(args, namespace)
+        else:
+            self._halfway = True  # argparse comes back here for the options, then for the words
+            try:
+                found, unknown = self.parse_known_intermixed_args(args, namespace)
+            finally:
+                self._halfway = False
+        if unknown:  # told here, where the command's options are known
+            hint = nearest(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""

@@ -105,6 +105,27 @@ def test_a_mistyped_command_gets_the_nearest_one(
     assert f"there is no {mistyped[-1]!r} (did you mean {meant!r}?)" in said
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["report", "results", "--fromat", "html"],
+        ["report", "--fromat=html", "results"],
+        ["store", "prune", "--fromat"],
+        ["compare", "a", "b", "--fromat", "--", "c"],
+    ],
+)
+def test_a_mistyped_option_gets_the_nearest_of_its_command(
+    line: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: ckptbench {line[0]}")
+    assert "unrecognized arguments: --fromat" in said
+    assert ("(did you mean '--format'?)" in said) == (line[0] == "report")
+
+
 def test_a_word_like_no_command_gets_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["xyz"])
