@@ -202,7 +202,8 @@ def _exit(summary: Summary, levels: Collection[str], failed: bool) -> str:
     if status == 1 and not failed:
         report = any(each.startswith("the report") for each in summary.unwritten)
         lacking = tr("the report was not written") if report else tr("files were not written")
-        why = lacking if summary.unwritten else tr("other tests failed")
+        others = tr("items are missing") if summary.absent else tr("other tests failed")
+        why = lacking if summary.unwritten else others
         return tr(": exit 1, because {why}", why=why)
     if status == 0 and summary.gate == "off" and {"bad", "warning"} & {*levels}:
         return tr(": exit {status}", status=status) + " (--gate=off)"

@@ -231,6 +231,7 @@ class Summary:
         baseline_written: file that `--update-baseline` wrote; empty when it wrote none.
         unwritten: reports of the run that could not be written, one sentence each; the results are
             on disk all the same.
+        absent: items that a merged run lacks: parts asked them of another of its checkpoints.
         given: options of the session that are not the defaults.
         drawing: options for sampling answers, by name: `seed`, `num_samples`,
             `temperature`, `top_p`, `max_tokens`. Empty when it is not known.
@@ -249,6 +250,7 @@ class Summary:
     rerun_paths: Mapping[str, str] = field(default_factory=dict)
     baseline_written: str = ""
     unwritten: tuple[str, ...] = ()
+    absent: int = 0
     drawing: Mapping[str, Scalar] = field(default_factory=dict)
     given: Mapping[str, Given] = field(default_factory=dict)
     format: str = SUMMARY_FORMAT

@@ -6,7 +6,7 @@ files, and folded as at the end of every session.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -199,7 +199,8 @@ def _conclude(
         created=started,
         amend=lm_eval.amend,
     )
-    missing = tuple(_missing(merged))
+    absent = _absent(merged)
+    missing = tuple(_missing(merged, absent))
     merged_of = f"merged of {', '.join(part.folder.name for part in parts)}"
     own = [
         f"{part.folder} did not end: its answers are kept and its items count as not run, until "
@@ -228,8 +229,9 @@ def _conclude(
         if newest
         else {},
         drawing=newest.drawing if newest else {},
+        absent=sum(absent.values()),
     )
-    failed = bool(missing) or gate_fails(summary, options.gate)
+    failed = bool(absent) or gate_fails(summary, options.gate)
     summary = replace(summary, exit_status=int(failed))
     write_files(output, store, outcomes, folded, summary, lm_eval.official)
     return MergedRun(summary, merged.repeated(), missing)
@@ -260,33 +262,38 @@ def _environment(summaries: Sequence[Summary]) -> dict[str, str]:
     return {name: " | ".join(values) for name, values in found.items()}
 
 
-def _missing(merged: _Merged) -> Iterator[str]:
-    """What no part has: samples of a group that it has of other checkpoints, outcomes of items."""
-    planned: dict[GroupKey, set[tuple[str, int]]] = defaultdict(set)
+def _absent(merged: _Merged) -> dict[GroupKey, int]:
+    """How many items of a group no part has, of those that it has of other checkpoints."""
+    planned: dict[str, dict[str, set[tuple[str, int]]]] = defaultdict(lambda: defaultdict(set))
+    for checkpoint, protocol, sample, trial in merged.items:
+        planned[protocol][checkpoint].add((sample, trial))
+    found = {}
+    for protocol, of_each in planned.items():
+        everything = set().union(*of_each.values())
+        for checkpoint, own in of_each.items():
+            if len(own) < len(everything):
+                found[checkpoint, protocol] = len(everything) - len(own)
+    return found
+
+
+def _missing(merged: _Merged, absent: Mapping[GroupKey, int]) -> Iterator[str]:
+    """What no part has: items that were asked of other checkpoints, and outcomes of items."""
     not_run: dict[GroupKey, list[str]] = defaultdict(list)
-    errors: dict[GroupKey, int] = defaultdict(int)
-    for (checkpoint, protocol, sample, trial), entry in merged.items.items():
-        planned[checkpoint, protocol].add((sample, trial))
+    errors: Counter[GroupKey] = Counter()
+    for (checkpoint, protocol, _, _), entry in merged.items.items():
         if entry.recorded.status == "not_run":
             not_run[checkpoint, protocol].append(entry.item.id)
         errors[checkpoint, protocol] += entry.recorded.status == "error"
-    checkpoints = dict.fromkeys(checkpoint for checkpoint, _ in merged.groups)
-    for protocol in dict.fromkeys(protocol for _, protocol in merged.groups):
-        everything = set().union(*(planned[c, protocol] for c in checkpoints))
-        for checkpoint in checkpoints:
-            key = checkpoint, protocol
-            absent = len(everything) - len(planned[key])
-            if planned[key] and absent:
-                yield (
-                    f"{checkpoint}: no part asked {counted(absent, 'item')} of {protocol} that "
-                    "others were asked"
-                )
-            if not_run[key]:
-                items = counted(len(not_run[key]), "item")
-                names = listed(sorted(not_run[key]))
-                yield f"{checkpoint}: {items} of {protocol} not run: {names}"
-            if errors[key]:
-                yield f"{checkpoint}: {counted(errors[key], 'error')} in {protocol}"
+    for key in merged.groups:
+        checkpoint, protocol = key
+        if key in absent:
+            items = counted(absent[key], "item")
+            yield f"{checkpoint}: no part asked {items} of {protocol} that others were asked"
+        if not_run[key]:
+            items, names = counted(len(not_run[key]), "item"), listed(sorted(not_run[key]))
+            yield f"{checkpoint}: {items} of {protocol} not run: {names}"
+        if errors[key]:
+            yield f"{checkpoint}: {counted(errors[key], 'error')} in {protocol}"
 
 
 def _unmeasured(merged: _Merged) -> Iterator[str]:

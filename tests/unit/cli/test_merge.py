@@ -148,11 +148,14 @@ def test_what_no_part_has_is_said(
 
 
 def test_items_that_one_checkpoint_was_not_asked_are_missing(
-    tmp_path: Path, make_run: MakeRun
+    tmp_path: Path, make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = make_run(tmp_path / "one", {"c-1": samples(0, 6)})
     two = make_run(tmp_path / "two", {"c-2": samples(0, 4)})
     assert merge(one, two, "-o", tmp_path / "out") == 1
+    said = capsys.readouterr().out
+    assert ": exit 1, because items are missing\n" in said
+    assert "missing: c-2: no part asked 2 items of real/whole-word that others were asked" in said
     assert RunFolder(tmp_path / "out").summary["exit_status"] == 1
 
 
