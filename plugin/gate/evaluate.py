@@ -195,7 +195,7 @@ def _chosen(
             own = metric.removeprefix(f"{name}/")
             if any(same_but_k(own, score.metric) for score in bench.scores):
                 found.add(scope.chosen_metrics.get(name))
-    return tuple(by for by in found if by)
+    return tuple(sorted(by for by in found if by))
 
 
 def _compare_pair(pending: _Pending, pair: Pair, scope: Scope, rule: Rule) -> None:
