@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.permissions import run_bound
+from permissions import run_bound
 
 pytestmark = pytest.mark.slow
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
