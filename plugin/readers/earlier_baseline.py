@@ -58,13 +58,12 @@ def named_baseline(name: str, results: Path, own: str) -> Path:
     if name == "last":
         return last
     wanted = _by_metric(measured)
-    deciding = next(iter(wanted), None)
-    alike = [
-        (_merit(metrics[deciding]) if deciding is not None else 0.0, folder)
-        for folder, metrics in ((folder, _by_metric(each)) for folder, each in found)
-        if wanted.keys() <= metrics.keys()
-    ]
-    return max(alike, key=lambda each: each[0])[1]
+    if not wanted:
+        return last
+    deciding = next(iter(wanted))
+    metrics = {folder: _by_metric(each) for folder, each in found}
+    alike = [folder for folder, each in metrics.items() if wanted.keys() <= each.keys()]
+    return max(alike, key=lambda folder: _merit(metrics[folder][deciding]))
 
 
 def _is_whole(summary: Summary) -> bool:
