@@ -32,6 +32,8 @@ from ckptbench.results.store import RunStore
 from ckptbench.watch.scan import Scanner, Snapshot
 from ckptbench.watch.watcher import Watcher, WatchSettings
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SAMPLES = 200
 CONFTEST = '''
@@ -195,7 +197,6 @@ def alongside() -> Iterator[Callable[..., threading.Thread]]:
         thread.join()
 
 
-@pytest.mark.slow
 def test_what_is_there_is_evaluated_in_the_order_of_training(project: Project) -> None:
     for step, skill in ((200, 60), (1000, 120), (900, 90)):
         save(project.runs, step, skill)
@@ -213,7 +214,6 @@ def test_what_is_there_is_evaluated_in_the_order_of_training(project: Project) -
     assert len(project.loaded()) == 3
 
 
-@pytest.mark.slow
 def test_the_newest_can_come_first(project: Project) -> None:
     for step in (100, 200):
         save(project.runs, step, step)
@@ -222,7 +222,6 @@ def test_the_newest_can_come_first(project: Project) -> None:
     assert list(project.curve()) == ["checkpoint-100", "checkpoint-200"]
 
 
-@pytest.mark.slow
 def test_a_slow_trainer_that_keeps_the_last_two(
     project: Project, alongside: Callable[..., threading.Thread]
 ) -> None:
@@ -248,7 +247,6 @@ def test_a_slow_trainer_that_keeps_the_last_two(
     assert "checkpoint-100: deleted; its results stay in the run" in project.said
 
 
-@pytest.mark.slow
 def test_one_that_comes_and_goes_during_an_evaluation_is_named(
     project: Project,
     alongside: Callable[..., threading.Thread],
@@ -291,7 +289,6 @@ def test_one_deleted_before_its_turn_is_named_and_no_error(
     assert list(project.curve()) == ["checkpoint-100"]
 
 
-@pytest.mark.slow
 def test_one_deleted_while_it_is_evaluated_is_named_and_the_watch_goes_on(
     project: Project,
     alongside: Callable[..., threading.Thread],
@@ -337,7 +334,6 @@ def test_a_folder_that_is_looked_through_slowly_is_waited_for(
     assert project.loaded() == ["checkpoint-100"]
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_evaluated_fails_the_watch_but_does_not_end_it(
     project: Project,
 ) -> None:
@@ -349,7 +345,6 @@ def test_a_checkpoint_that_cannot_be_evaluated_fails_the_watch_but_does_not_end_
     assert project.curve() == {"checkpoint-100": None, "checkpoint-200": 0.75}
 
 
-@pytest.mark.slow
 def test_an_incomplete_one_is_evaluated_again_by_the_next_watch(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,7 +365,6 @@ def test_an_incomplete_one_is_evaluated_again_by_the_next_watch(
     assert len(project.loaded()) == 3
 
 
-@pytest.mark.slow
 def test_what_was_measured_stays_when_evaluating_it_again_fails(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,7 +430,6 @@ def outcome(project: Project, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_early_stopping_is_exit_status_3(project: Project) -> None:
     for step, skill in ((100, 60), (200, 180), (300, 120)):
         save(project.runs, step, skill)
@@ -448,7 +441,6 @@ def test_early_stopping_is_exit_status_3(project: Project) -> None:
     assert len(project.loaded()) == 3
 
 
-@pytest.mark.slow
 def test_a_gain_is_no_reason_to_stop(project: Project) -> None:
     for step, skill in ((100, 60), (200, 120)):
         save(project.runs, step, skill)
@@ -470,7 +462,6 @@ def test_a_signal_ends_it_with_what_was_evaluated(
     assert project.curve() == {"checkpoint-100": 0.5}
 
 
-@pytest.mark.slow
 def test_a_signal_ends_a_running_evaluation_which_the_next_watch_takes_up(
     project: Project,
 ) -> None:
@@ -487,7 +478,6 @@ def test_a_signal_ends_a_running_evaluation_which_the_next_watch_takes_up(
     assert project.curve() == {"checkpoint-100": 0.5}
 
 
-@pytest.mark.slow
 def test_a_killed_watch_leaves_no_evaluation_behind_and_loses_no_checkpoint(
     project: Project,
 ) -> None:
@@ -556,7 +546,6 @@ def test_a_folder_that_can_never_be_there_is_refused(
     assert "none can be created there" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_checkpoint_of_the_demo_is_watched(tmp_path: Path) -> None:
     shutil.copytree(BENCHMARKS / "demo/demo-mlm/checkpoint-1500", tmp_path / "runs/checkpoint-1500")
     project = Project(tmp_path)
